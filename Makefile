@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test quick test-all check unit rule template level probes drift fuzz mutants causes kills index \
-  false-alarms nightly self-test package release-check generate docs bench slurm clean
+  past false-alarms nightly self-test package release-check generate docs bench slurm clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -99,6 +99,12 @@ index: $(VENV)/.dev ## The public names of the installed releases, which program
 	$(INDEX) backends/crosscast_tensorflow/names/index.json.xz tensorflow keras
 	TF_USE_LEGACY_KERAS=1 $(INDEX) backends/crosscast_tensorflow/names/with_tf_keras.json.xz \
 	  tensorflow keras tf_keras
+
+PAST := $(BIN)/python -m crosscast_migrate.binding.make_past
+past: $(VENV)/.dev ## The names that earlier releases had; downloads these (a gigabyte)
+	$(PAST) backends/crosscast_torch/names
+	$(PAST) backends/crosscast_paddle/names
+	$(PAST) backends/crosscast_tensorflow/names
 
 fuzz: $(VENV)/.dev ## Drawn recipes: emitted steps of all frameworks against the reference
 	PYTHONPATH=tests $(BIN)/python -m fuzz.run $(FUZZ)

@@ -98,7 +98,7 @@ def main() -> int:
         if "--check" in sys.argv:
             print(f"stale: {path.relative_to(ROOT)} (run: make generate)")
         elif path in gone:
-            path.unlink()
+            print(f"{path.relative_to(ROOT)}: no rule with this code was loaded")
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(wanted[path], encoding="utf-8")

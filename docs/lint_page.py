@@ -62,9 +62,12 @@ def lint_page(rules: Iterable[Rule]) -> str:
 
 
 def rule_page(rule: Rule) -> str:
-    """Return the docs page of one rule, docs/reference/rules/CODE.md."""
+    """Return the docs page of one rule, docs/reference/rules/CODE.md, as it should be laid out.
+
+    It is written by hand: what it says of the rule is read from it. This is its layout.
+    """
     fence = _FENCE[rule.language]
-    lines = [f"# {rule.code} {rule.name}", "", "<!-- Generated from the rule; do not edit. -->", ""]
+    lines = [f"# {rule.code} {rule.name}", ""]
     lines += [f"*{rule.title}*", "", *paragraphs(rule.why)]
     for name, text in rule.beside:
         kind = "python" if name.endswith(".py") else name.rpartition(".")[2]

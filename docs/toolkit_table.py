@@ -38,7 +38,7 @@ TOOLKIT = {
     "Training steps": ("trainstep.events", "trainstep.steps.search"),
     "Rules": (
         *("sources.subject", "sources.connected", "lint.rule", "lint.outdated_apis"),
-        *("lint.answers.loop", "lint.rules._examples"),
+        "lint.answers.loop",
     ),
     "Edits": ("edits.edit", "edits.node_edits", "edits.layout"),
 }

@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 from crosscast.recipe.document import Recipe
 from value_strategies import names, paths, sizes
 
-RULE = {
-    "growth_interval": 1000,
-    "hysteresis": 2,
-    "growth_factor": 2.0,
-    "backoff_factor": 0.8,
-}
+RULE = {"growth_interval": 1000, "hysteresis": 2, "growth_factor": 2.0, "backoff_factor": 0.8}
 """The only rule of the loss scale that `models-bert` has."""
 
 
@@ -110,10 +105,7 @@ def classic_recipes(draw: st.DrawFn, script: str) -> Recipe:
             "seed": draw(st.sampled_from((0, 1234, 2**31 - 1))),
             "model": model,
             "data": data
-            | {
-                "sequence_length": length,
-                "shuffle": script == "ernie" or draw(st.booleans()),
-            },
+            | {"sequence_length": length, "shuffle": script == "ernie" or draw(st.booleans())},
             "batch": {"micro_batch_size": micro, "global_batch_size": micro * processes},
             "precision": precision,
             "loss_scaling": scaling,

@@ -66,18 +66,14 @@ ADAPTED = BASES | {
     "policy of autocast": {"version": 2, "precision": FLOAT16 | {"policy": "autocast"}},
     "policy of keras": {"version": 2, "precision": FLOAT16 | {"policy": "keras"}},
     "sgd that decays": {"optimizer": _SGD | {"weight_decay": 0.01}},
-    "decay of a group": {
-        "optimizer": {"name": "adam", "learning_rate": 1e-3, "groups": [_GROUP]},
-    },
+    "decay of a group": {"optimizer": {"name": "adam", "learning_rate": 1e-3, "groups": [_GROUP]}},
     "uncorrected lamb": {"optimizer": {"name": "lamb", "bias_correction": False, **_ADAM}},
     "betas close to 1": {"optimizer": {"name": "adamw", "betas": _CLOSE, **_ADAM}},
     "betas of lamb close to 1": {"optimizer": {"name": "lamb", "betas": _CLOSE, **_ADAM}},
     "betas of lion close to 1": {"optimizer": {"name": "lion", "betas": _CLOSE, **_ADAM}},
     "stock class": {"optimizer": {"name": "sgd", "learning_rate": 1e-3}},
     "trackers": {"tracking": dict.fromkeys(("tensorboard", "mlflow", "wandb", "trackio"), True)},
-    "machines": {
-        "distributed": {"strategy": "data_parallel", "nodes": 2, "processes_per_node": 2},
-    },
+    "machines": {"distributed": {"strategy": "data_parallel", "nodes": 2, "processes_per_node": 2}},
     "stored half": {"version": 2, "precision": {"mode": "mixed", "compute_dtype": "bfloat16"}},
     "stored half, scaled": {
         "version": 2,
@@ -103,10 +99,7 @@ ADAPTED = BASES | {
         "model": TINY["model"] | {"dropout": 0.1},
         "activation_checkpointing": True,
     },
-    "own model": {
-        "model": OWN_MODEL,
-        "clipping": _NORM | {"exempt": ["layer_norm"]},
-    },
+    "own model": {"model": OWN_MODEL, "clipping": _NORM | {"exempt": ["layer_norm"]}},
     "own model in half": {
         "model": OWN_MODEL,
         "precision": {"mode": "full", "compute_dtype": "float16"},

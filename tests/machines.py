@@ -108,14 +108,24 @@ def function(body: str, parameters: str = "") -> str:
 
 def is_same(one: Any, other: Any) -> bool:
     """Whether a result is another one as far as it is known, with the types of all parts."""
+    return _is_same(one, other, frozenset())
+
+
+def _is_same(one: Any, other: Any, around: frozenset[tuple[int, int]]) -> bool:
+    """Compare two results within others; a container may hold itself."""
     if isinstance(one, Nothing | Opaque | Instance | Unknown):
         return True
     if type(one) is not type(other):
         return False
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(is_same, one, other))
-    if isinstance(one, dict):
-        return is_same(list(one.items()), list(other.items()))
+    if isinstance(one, list | tuple | dict):
+        pair = (id(one), id(other))
+        if pair in around:
+            return True  # compared further out
+        parts, others = (list(v.items() if isinstance(v, dict) else v) for v in (one, other))
+        within = around | {pair}
+        return len(parts) == len(others) and all(
+            _is_same(part, same, within) for part, same in zip(parts, others, strict=True)
+        )
     if isinstance(one, float) and math.isnan(one):
         return math.isnan(other)
     return bool(one == other)

@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import Recipe, Section
 from crosscast.recipe.validate import build_recipe
-from crosscast.recipe.yaml_source import YamlDocument
+from crosscast.recipe.yaml_source import document_of
 from crosscast.recipe.yaml_text import recipe_text
 from frameworks.emitted_script import FLOAT16, TINY
 
@@ -199,15 +199,9 @@ def limits(field: NumericField) -> list[Limit]:
 def build(data: Data) -> Recipe | None:
     """Return the recipe of plain data, or None if it is not valid."""
     try:
-        return build_recipe(YamlDocument("limits", _frozen(data)))
+        return build_recipe(document_of(data, "limits"))
     except DiagnosticError:
         return None
-
-
-def _frozen(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: _frozen(value) for key, value in data.items()}
-    return tuple(map(_frozen, data)) if isinstance(data, list | tuple) else data
 
 
 def _forms(field: NumericField) -> Iterator[tuple[str, Data]]:

@@ -113,10 +113,7 @@ def losses(draw: st.DrawFn, model: dict[str, Any], plain: bool, unit: str) -> di
     if plain or not draw(rarely(3)):
         return {"kind": "cross_entropy"}
     smoothed = st.fixed_dictionaries(
-        {
-            "kind": st.just("cross_entropy"),
-            "label_smoothing": st.sampled_from((0.1, 0.25, 0.999)),
-        }
+        {"kind": st.just("cross_entropy"), "label_smoothing": st.sampled_from((0.1, 0.25, 0.999))}
     )
     weighted = st.fixed_dictionaries(
         {
@@ -140,10 +137,7 @@ def _own_losses(draw: st.DrawFn, model: dict[str, Any], unit: str) -> dict[str, 
             return {"kind": "custom", "function": functions, **counted}
         smoothing = draw(st.sampled_from((0.0, 0.1)))
         return {"kind": "cross_entropy", "target": draw(targets), "label_smoothing": smoothing}
-    return {
-        "kind": draw(st.sampled_from(("mse", "binary_cross_entropy"))),
-        "target": draw(targets),
-    }
+    return {"kind": draw(st.sampled_from(("mse", "binary_cross_entropy"))), "target": draw(targets)}
 
 
 @st.composite
@@ -316,10 +310,7 @@ def recipes(draw: st.DrawFn) -> Recipe:
             "model": model,
             "data": draw(data_sets(model, accumulation["normalize_by"] == "token")),
             "loss": draw(losses(model, plain, accumulation["normalize_by"])),
-            "batch": {
-                "micro_batch_size": micro,
-                "global_batch_size": micro * steps * processes,
-            },
+            "batch": {"micro_batch_size": micro, "global_batch_size": micro * steps * processes},
             "precision": precision,
             "loss_scaling": draw(scales()) if half else {"mode": "none"},
             "accumulation": accumulation,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,10 +68,18 @@ def found(text: str) -> list[tuple[str, str, str]]:
     ]
 
 
-def bad(field: str, value: str | None, code: str, place: str, path: str = "", **more: str) -> Any:
-    """A table row: a field of `BASE` is replaced, or added as line 9.
+def mistakes(section: str) -> list[Any]:
+    """Return table rows of a section of `recipe_mistakes.txt`: fields, and what is found."""
+    text = Path(__file__).with_name("recipe_mistakes.txt").read_text(encoding="utf-8")
+    named = dict(re.findall(r"^([A-Z]+) =\n((?:    .*\n)+)", text, re.M))
+    (rows,) = re.findall(rf"^\[{section}\]\n((?:.+\n)*)", text, re.M)
+    return [_mistake(row, named) for row in re.findall(r"^CC.*\n(?:    .*\n)*", rows, re.M)]
 
-    The path is one below the field, or after a slash one of its own.
-    """
-    path = path[1:] if path.startswith("/") else field + path
-    return pytest.param({field: value, **more}, (code, place, path), id=f"{field}: {value}")
+
+def _mistake(row: str, named: Mapping[str, str]) -> Any:
+    expected, field, *others = re.split(r"\n?  +", row.strip())
+    code, place, path = expected.split(" ")
+    lines = [line for each in (field, *others) for line in named.get(each, each).splitlines()]
+    pairs = (line.strip().split(": ", 1) for line in lines)
+    changes = {name: None if value == "-" else value for name, value in pairs}
+    return pytest.param(changes, (code, place, path.removeprefix("/")), id=field)

@@ -30,10 +30,7 @@ def attempt(**changes: Any) -> RecordedAttempt:
 
 def recording(*attempts: RecordedAttempt, **changes: Any) -> Recording:
     final = (TensorSummary(4, 2.0, 1.0), TensorSummary(2, 0.2, 0.1))
-    return replace(
-        Recording(attempts=attempts, final=final, whole=True, device="cpu"),
-        **changes,
-    )
+    return replace(Recording(attempts=attempts, final=final, whole=True, device="cpu"), **changes)
 
 
 def times(count: int, **changes: Any) -> Recording:

@@ -31,12 +31,7 @@ class Bench:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        recipe: Recipe,
-        target: str,
-        stall: float = STALL,
-        place: Path = Path(),
+        self, folder: Path, recipe: Recipe, target: str, stall: float = STALL, place: Path = Path()
     ) -> None:
         self.folder = folder
         self.subject = subject_of(recipe, place=place)

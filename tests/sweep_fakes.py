@@ -16,72 +16,11 @@ from crosscast_parity.sweep.grid import Point, make_grid
 from crosscast_parity.sweep.prepare import Cell, Training, prepare
 from crosscast_parity.sweep.spec import CellResult
 from crosscast_parity.sweep.table import SweepTable
+from program_files import files_in
 
 # The loss falls by a rule, so that a resumed run differs from a restarted one.
-SCRIPT = """\
-import argparse, json, os, signal, sys, time
-from pathlib import Path
-
-SEED, RATE, BUG, PACE = @SEED@, @RATE@, "@BUG@", @PACE@
-parser = argparse.ArgumentParser()
-for name in ("train", "eval", "weights", "output"):
-    parser.add_argument(f"--{name}", type=Path)
-parser.add_argument("--windows", type=int)
-parser.add_argument("--checkpoint-every", type=int, default=5)
-parser.add_argument("--device")
-parser.add_argument("--threads")
-parser.add_argument("--resume", action="store_true")
-args = parser.parse_args()
-checkpoint, trace = args.output / "checkpoint.safetensors", args.output / "trace.jsonl"
-once = args.output / "once"
-
-
-def end(kind, code, message=""):
-    status = {"status": kind, "exit_code": code, "message": message, "device": "cpu"}
-    if kind == "finished":
-        status["eval"] = {"loss": loss / 2, "accuracy": 0.5 + SEED / 100}
-    (args.output / "status.json").write_text(json.dumps(status))
-    sys.exit(code)
-
-
-if checkpoint.exists() and not args.resume:
-    end("failed", 2, "holds a run")
-window, loss = 0, 2.0 + SEED / 10
-if args.resume:
-    try:
-        window, loss = json.loads(checkpoint.read_text())
-    except ValueError:
-        end("failed", 2, "damaged")
-kept = trace.read_text().splitlines()[:window] if window else []
-trace.write_text("".join(line + chr(10) for line in kept))
-print("starts at", window, flush=True)
-if BUG == "cannot_run":
-    end("cannot_run", 3, "no such kernel")
-with trace.open("a") as stream:
-    while window < args.windows:
-        loss *= 1 - RATE
-        row = {"window": window, "n_micro": 2, "rows": 16, "loss": loss, "lr": RATE}
-        row |= {"grad_norm": 1.0, "scale": 1.0, "skipped": False, "updates": window + 1}
-        print(json.dumps(row), file=stream, flush=True)
-        window += 1
-        time.sleep(PACE)
-        if window % args.checkpoint_every == 0:
-            part = checkpoint.with_suffix(".partial")
-            part.write_text(json.dumps([window, loss]))
-            part.replace(checkpoint)
-        if window == 13 and BUG == "killed" or (BUG == "killed_once" and not once.exists()):
-            if window == 13:
-                once.touch()
-                os.kill(os.getpid(), signal.SIGKILL)
-        if window == 7 and BUG == "crash":
-            raise RuntimeError("no such thing")
-        if window == 7 and BUG == "hang":
-            time.sleep(600)
-        if window == 7 and BUG == "stops":
-            end("stopped", 1, "the loss is not finite in window 6")
-(args.output / "model.safetensors").write_text(str(loss))
-end("finished", 0)
-"""
+_FILES = files_in(Path(__file__).with_suffix(".md"))
+SCRIPT = _FILES["script.py"]
 
 RECIPE: dict[str, Any] = {
     "version": 1,

@@ -11,12 +11,7 @@ from crosscast.reference.interpreter import DataRow, Forward, MicroBatch, Trace,
 
 W = {"w": np.array([1.0, 2.0])}
 CONSTANT = ops.Schedule(
-    name="constant",
-    learning_rate=0.5,
-    end_lr=0.0,
-    warmup_steps=0,
-    total_steps=10,
-    tick="update",
+    name="constant", learning_rate=0.5, end_lr=0.0, warmup_steps=0, total_steps=10, tick="update"
 )
 RAMP = replace(CONSTANT, warmup_steps=4)
 SGD = ops.Step(optimizer="sgd")

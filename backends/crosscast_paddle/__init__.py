@@ -25,9 +25,9 @@ SUPPORT = SourceSupport(
             name="paddle",
             title="Paddle 1 and 2",
             codemods="crosscast_paddle.migration.experimental.codemods",
-            programs=22,
-            right=5,
-            wrong=7,
+            programs=34,
+            right=11,
+            wrong=9,
         ),
     ),
     apis=(

@@ -26,9 +26,9 @@ SUPPORT = SourceSupport(
             name="keras2",
             title="Keras 2",
             codemods="crosscast_tensorflow.migration.experimental.codemods_keras2",
-            programs=15,
+            programs=21,
             right=1,
-            wrong=9,
+            wrong=12,
             not_looked_at="values, shapes and what your own functions return: run it once, or "
             "run it as it is with the package tf_keras and TF_USE_LEGACY_KERAS=1 (import tf_keras "
             "instead of keras)",
@@ -37,8 +37,8 @@ SUPPORT = SourceSupport(
             name="tensorflow1",
             title="TensorFlow 1",
             codemods="crosscast_tensorflow.migration.experimental.codemods_tensorflow1",
-            programs=16,
-            right=5,
+            programs=22,
+            right=8,
             wrong=5,
         ),
     ),

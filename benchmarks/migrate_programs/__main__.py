@@ -5,9 +5,10 @@
 
 The tables beside this file name the programs: repository, commit, files with their digests, a
 command, and a judgement by reading: `before` (before the migrations of whole files) and `after`.
-Programs of the halves "unseen" and "unseen2" were looked up when the migrations were there: instead
-of `before` they have `first`, what came of them at first sight, before anything was corrected for
-them; those of "unseen2" after the corrections for "unseen".
+Programs of the halves "unseen", "unseen2" and "unseen3" were looked up when the migrations were
+there: instead of `before` they have `first`, what came of them at first sight, before anything was
+corrected for them; those of each after the corrections for the one before. `labels/` has what must
+change in those of "unseen3", as written down before their first sight.
 FILES holds ERA/ID/PATH; `--get` writes it from git directories REPOSITORIES/OWNER+NAME. What the
 programs need besides (rows, modules that cannot be installed) is made up in `stand_ins/`.
 
@@ -29,9 +30,9 @@ from trial import Trial, tried
 from crosscast.messages.text_tables import layout
 
 PAGE = HERE.parents[1] / "docs" / "measurements" / "migrated-programs.md"
-HALVES = {"development": "d", "aside": "a", "unseen": "u", "unseen2": "v"}
+HALVES = {"development": "d", "aside": "a", "unseen": "u", "unseen2": "v", "unseen3": "w"}
 """Half to its letter in the table."""
-UNSEEN = ("unseen", "unseen2")
+UNSEEN = ("unseen", "unseen2", "unseen3")
 WORKS = ("to its end", "20 updates")
 
 
@@ -150,6 +151,8 @@ _LOOKED_UP = {
     "unseen": 'others ("u") were looked up afterwards and judged by reading what the migrations\n'
     "made of them *at first sight*.",
     "unseen2": 'more ("v") were looked up when those were corrected, and judged in the same way.',
+    "unseen3": 'more ("w") were looked up later. What must change in them was written down before\n'
+    "the migrations saw them, and they were judged by that.",
 }
 
 

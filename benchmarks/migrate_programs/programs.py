@@ -77,7 +77,7 @@ def programs_of(files: Path, eras: list[str], half: str, only: str) -> list[Prog
     Args:
         files: holds ERA/ID/PATH.
         eras: names of the tables; none for all.
-        half: "development", "aside", "unseen" or "unseen2"; "" for all.
+        half: "development", "aside", "unseen", "unseen2" or "unseen3"; "" for all.
         only: a part of the identifiers.
     """
     found = []

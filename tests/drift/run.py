@@ -17,12 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from crosscast.drift.changes import changes
-from crosscast.drift.observations import (
-    Observation,
-    by_release,
-    decoded,
-    encoded,
-)
+from crosscast.drift.observations import Observation, by_release, decoded, encoded
 from crosscast_reading.pysource.libraries.signatures import release
 from drift.environments import ROOT, Failed, install, newest, observe
 from drift.releases import ENVIRONMENTS, PACKAGES, Environment

@@ -95,7 +95,7 @@ SCRIPTS: list[dict[str, Any]] = [
     {"precision": NARROW | {"mode": "full"}, "activation_checkpointing": True},
     {
         "optimizer": OPTIMIZERS[0]
-        | {"groups": [{"parameters": LONG_NAMES[:1]}, {"parameters": LONG_NAMES}]},
+        | {"groups": [{"parameters": LONG_NAMES[:1]}, {"parameters": LONG_NAMES}]}
     },
     {"optimizer": {"name": "lion", "learning_rate": 1e-4, "groups": [{"parameters": ["*.bias"]}]}},
 ]

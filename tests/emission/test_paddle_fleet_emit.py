@@ -167,11 +167,7 @@ def test_a_script_without_windows_of_several_micro_batches_merges_nothing() -> N
         ({"optimizer": {"name": "lamb", "learning_rate": 0.1}}, "CC395", "optimizer"),
         ({"optimizer": ADAMW | {"bias_correction": False}}, "CC395", "optimizer"),
         ({"optimizer": ADAMW | {"eps_placement": "before_correction"}}, "CC395", "optimizer"),
-        (
-            {"optimizer": SGD | {"momentum": 0.5, "rate_in_momentum": True}},
-            "CC395",
-            "optimizer",
-        ),
+        ({"optimizer": SGD | {"momentum": 0.5, "rate_in_momentum": True}}, "CC395", "optimizer"),
         (
             {"optimizer": ADAMW | {"groups": [{"parameters": ["a*"], "rate_factor": 2.0}]}},
             "CC395",
@@ -182,18 +178,10 @@ def test_a_script_without_windows_of_several_micro_batches_merges_nothing() -> N
             "CC395",
             "optimizer.no_decay",
         ),
-        (
-            {"optimizer": SGD | {"weight_decay": 0.1}, "precision": FLOAT16},
-            "CC390",
-            "optimizer",
-        ),
+        ({"optimizer": SGD | {"weight_decay": 0.1}, "precision": FLOAT16}, "CC390", "optimizer"),
         ({"optimizer": SGD | {"momentum": 0.1}, "precision": FLOAT16}, "CC390", "optimizer"),
         ({"loss": {"kind": "cross_entropy", "label_smoothing": 0.1}}, "CC386", "loss"),
-        (
-            {"loss": {"kind": "cross_entropy", "class_weights": [0.5, 1.0, 2.0]}},
-            "CC386",
-            "loss",
-        ),
+        ({"loss": {"kind": "cross_entropy", "class_weights": [0.5, 1.0, 2.0]}}, "CC386", "loss"),
         ({"ema": {"decay": 0.9}}, "CC386", "ema.decay"),
         ({"activation_checkpointing": True}, "CC386", "activation_checkpointing"),
         (

@@ -32,7 +32,7 @@ FLEET = "paddle@fleet"
 QUICK = [target for target in TARGETS if "@" not in target]
 
 ONLY_REFERENCE = {
-    ("backward", "compute_dtype"): "frameworks round gradients in the type of the forward pass",
+    ("backward", "compute_dtype"): "frameworks round gradients in the type of the forward pass"
 }
 """Fields that only the reference interpreter reads, with the reason."""
 FIXED_BY_FLEET = {
@@ -59,10 +59,7 @@ WEIGHTS = frozenset({("autocast", "weights")})
 PROCESSES = frozenset({("all_reduce", "processes")})
 OPTIMIZER = frozenset({("step", "optimizer")})
 REPEATED: dict[str, dict[str, frozenset[tuple[str, str]]]] = {
-    "jax": {
-        "launch.sh": PROCESSES,
-        "model.py": WEIGHTS | {("autocast", "compute_dtype")},
-    },
+    "jax": {"launch.sh": PROCESSES, "model.py": WEIGHTS | {("autocast", "compute_dtype")}},
     "paddle": {"launch.sh": FLAGS, "model.py": WEIGHTS},
     "paddle@dygraph2": {"launch.sh": FLAGS, "model.py": WEIGHTS},
     "paddle@fleet": {"model.py": WEIGHTS | {("autocast", "compute_dtype")}},

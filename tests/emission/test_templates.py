@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import itertools
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -114,16 +115,13 @@ def test_every_template_is_printed(seen: Seen) -> None:
 def test_every_other_template_is_named() -> None:
     """Those that are not of emitted files: by the code that prints them, or by another one."""
     root = template_root()
-    paths = [*modules("parity", "translator", "backends")]
-    folders = [root / name for name in APART if name.endswith("/")]
-    paths += [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    texts = [path.read_text(encoding="utf-8") for path in paths]
-    files = [path for path in root.rglob("*") if path.is_file()]
-    for path in files:
-        whole = path.relative_to(root).as_posix()
-        names = (whole, whole.partition("/")[2], path.name, path.stem)
-        named = any(f'"{name}"' in text for name in names for text in texts)
-        assert named or not whole.startswith(APART), path
+    files = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
+    apart = {name: path for name, path in files.items() if name.startswith(APART)}
+    readers = [*modules("parity", "translator", "backends"), *apart.values()]
+    texts = [path.read_text(encoding="utf-8") for path in readers]
+    quoted = {word for text in texts for word in re.findall(r'"([^"\n]*)(?=")', text)}
+    for name, path in apart.items():
+        assert quoted & {name, name.partition("/")[2], path.name, path.stem}, path
 
 
 def test_every_path_in_a_template_is_in_the_types(paths: list[tuple[str, Reading]]) -> None:

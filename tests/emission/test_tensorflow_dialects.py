@@ -85,7 +85,7 @@ def test_what_is_said_about_keras_2() -> None:
     assert codes("tensorflow@2.15", optimizer=sgd, **SCALED) == {"CC325", "CC370"}
     assert codes("tensorflow@2.15", optimizer=sgd, model=OWN) == {"CC302", "CC372"}
     assert codes("tensorflow@graph-rewrite", optimizer=sgd, **SCALED) == {
-        *("CC325", "CC370", "CC371"),
+        *("CC325", "CC370", "CC371")
     }
 
 

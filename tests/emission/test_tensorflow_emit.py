@@ -255,10 +255,7 @@ def test_what_is_said_about_a_recipe(sections: dict[str, Any], expected: set[str
 
 
 @pytest.mark.parametrize(
-    ("sections", "code"),
-    [
-        ({"model": {"kind": "custom", "factory": {"torch": "m:f"}}}, "CC305"),
-    ],
+    ("sections", "code"), [({"model": {"kind": "custom", "factory": {"torch": "m:f"}}}, "CC305")]
 )
 def test_what_is_refused(sections: dict[str, Any], code: str) -> None:
     with pytest.raises(DiagnosticError) as error:

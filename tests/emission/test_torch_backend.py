@@ -238,11 +238,7 @@ def test_a_parallel_step_says_when_weights_are_shared() -> None:
         ("torch@2.1", "stored-half", {"version": 2, "precision": FLOAT16}),
         ("torch@2.1", "float32", {}),
         ("torch@2.1", "two-processes", {"precision": FLOAT16, "loss_scaling": DYNAMIC, **TWO}),
-        (
-            "torch@1.8",
-            "float16",
-            {"precision": FLOAT16, "loss_scaling": DYNAMIC, "clipping": NORM},
-        ),
+        ("torch@1.8", "float16", {"precision": FLOAT16, "loss_scaling": DYNAMIC, "clipping": NORM}),
     ],
 )
 def test_whole_files(target: str, name: str, sections: dict[str, Any]) -> None:

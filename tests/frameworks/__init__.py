@@ -5,6 +5,7 @@ Starting programs:
     subprocesses            runs a program that imports a framework; `warm` interpreters
     fork_server             processes that have imported a framework and fork for every program
     fork_client             what a warm interpreter runs: it asks the server for a fork
+    names                   the frameworks, by the names of the back ends
     script_runs             calls main() of an emitted train.py; what a run leaves
     runner_runs             runs through the parity runner: faults and emulation from outside
     observe_runs            observed runs, all of one framework in one process
@@ -35,11 +36,9 @@ Tables of cases:
     paddle_dynamic_cases    programs of Paddle 1.8
     tensorflow1_programs, tensorflow1_keras_programs
                             programs of TensorFlow 1
-    module_programs         the example problems, implemented in other ways
-    module_rewrites, module_layer_rewrites
-                            more ways, none of which is another function
-    module_plants, module_layer_plants, type_plants
-                            differences planted in models
+    module_programs         the example problems, implemented in other ways (`module_rewrites.diff`)
+                            or with differences (`module_plants.diff`)
+    type_plants             other types planted in models (`type_plants.diff`)
     damages                 damages of files, and what a script must make of each
     fault_toys              toy scripts with the seams of emitted ones
 

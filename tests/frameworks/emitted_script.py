@@ -13,7 +13,7 @@ from crosscast.emit.compiler import compile_recipe
 from crosscast.messages.output import write_files
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.validate import build_recipe
-from crosscast.recipe.yaml_source import parse
+from crosscast.recipe.yaml_source import document_of
 from crosscast.targets.backend import Form
 
 TINY: dict[str, Any] = {
@@ -47,7 +47,7 @@ def tiny_recipe(**sections: Any) -> Recipe:
 
 @cache
 def _built(text: str) -> Recipe:
-    return build_recipe(parse(text, "test"))
+    return build_recipe(document_of(json.loads(text), "test"))
 
 
 def emit(recipe: Recipe, target: str, folder: Path, form: Form = "script") -> Path:

@@ -122,7 +122,7 @@ def facts(framework: str) -> dict[str, Any]:
     install(f"crosscast_{framework}.inside")
     found: dict[str, Any] = {
         "float32_same": before
-        == [array.tobytes().hex() for array in linear(many, kernel, "", 1.0, bias)],
+        == [array.tobytes().hex() for array in linear(many, kernel, "", 1.0, bias)]
     }
     x, ones = np.array(X, np.float32), np.ones((1, 1), np.float32)
     for dtype in ("float16", "bfloat16"):

@@ -3,15 +3,15 @@
 `python -IS fork_client.py PYTHON SOCKET FOLDER EXECUTABLE [words after python]...`
 The server notes in FOLDER/used what the program has used.
 
-It imports little: pathlib, say, would take as long as all the rest.
+It imports little: socket and signal, say, would take as long as all the rest.
 """
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]
+import _socket as socket
 import marshal
 import os
-import signal
-import socket
 import sys
 
 IGNORED_BY_PYTHON = {signal.SIGPIPE, signal.SIGXFSZ}
@@ -58,7 +58,9 @@ def main(python: str, place: str, folder: str, executable: str, words: list[str]
         "descriptors": numbers,
     }
     body = marshal.dumps(request)
-    socket.send_fds(server, [len(body).to_bytes(8, "little")], numbers)
+    files = b"".join(number.to_bytes(4, sys.byteorder) for number in numbers)
+    size = len(body).to_bytes(8, "little")
+    server.sendmsg([size], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, files)])
     server.sendall(body)
     for name in FORWARDED:
         if getattr(signal, name) not in ignored:

@@ -30,7 +30,10 @@ import sys
 import tempfile
 import threading
 import warnings
+import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -52,6 +55,8 @@ FREES = "CROSSCAST_FORK_FREES"
 SHARED = "CROSSCAST_SHARED_FORKS"
 """A variable with the owner of the shared servers and the folder of their sockets."""
 _places: list[Path] = []
+_not_freed: list[weakref.finalize[Any, Any]] = []
+"""What frees objects of frameworks when Python ends."""
 
 
 def cpu_seconds() -> float:
@@ -136,71 +141,114 @@ def _end(server: int) -> None:
     os.waitpid(server, 0)
 
 
+@dataclass(slots=True)
+class _Fork:
+    """A program that runs: its number, its client, and the file that says what it has used."""
+
+    child: int
+    client: socket.socket | None
+    used: str
+
+    def hear(self) -> None:
+        """Pass on the signals that the client was sent; without a client, end the program."""
+        if self.client is None:
+            return
+        numbers = self.client.recv(64)
+        if not numbers:  # it was killed
+            self.client.close()
+            self.client = None
+        for number in numbers or [signal.SIGKILL]:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.child, number)
+
+    def end(self) -> None:
+        """Note what the program has used, and tell the client how it ended."""
+        _, status, used = os.wait4(self.child, 0)
+        with contextlib.suppress(FileNotFoundError), Path(self.used).open("a") as file:
+            file.write(f"{used.ru_utime + used.ru_stime}\n")
+        if self.client is not None:
+            with contextlib.suppress(OSError):
+                self.client.sendall(b"%d" % os.waitstatus_to_exitcode(status))
+            self.client.close()
+            self.client = None
+
+
 def _serve(owner: int, modules: Sequence[str]) -> Mapping[str, Any]:
     """Fork for every request; return the request, only in a fork that is ready to run it."""
     listening = socket.socket(fileno=os.dup(0))
     os.dup2(2, 1)  # what frameworks print while they are imported
-    given, forks = dict(os.environ), 0
+    given = dict(os.environ)
+    forks: dict[int, _Fork] = {}
     try:
         ended = os.pidfd_open(owner)
     except ProcessLookupError:
         os._exit(0)
     while True:
-        if forks and os.waitpid(-1, os.WNOHANG)[0]:
-            forks -= 1
-            continue
-        watched: list[Any] = [listening, ended]
-        ready = select.select(watched, [], [], 5.0)[0]
+        clients = {f.client: f for f in forks.values() if f.client is not None}
+        watched: list[Any] = [listening, ended, *forks, *clients]
+        ready = select.select(watched, [], [])[0]
         if ended in ready:
+            for fork in forks.values():
+                os.killpg(fork.child, signal.SIGKILL)
             os._exit(0)
-        if ready:
-            connection = listening.accept()[0]
-            for module in modules:
-                import_module(module)
-            gc.freeze()  # in no fork are the framework's objects looked through for garbage
-            if not os.fork():
-                listening.close()
-                os.close(ended)
-                return _watch(connection, modules[0], given)
-            forks += 1
-            connection.close()
+        for place in ready:
+            if place in clients:
+                clients[place].hear()
+            elif place in forks:
+                forks.pop(place).end()
+                os.close(place)
+        if listening not in ready:
+            continue
+        client = listening.accept()[0]
+        _import(tuple(modules))
+        try:
+            request, descriptors = _received(client)
+        except OSError:  # it was killed
+            client.close()
+            continue
+        fits = not _unlike(request["variables"], given, modules[0])
+        with contextlib.suppress(OSError):
+            client.sendall(b"ok" if fits else b"no")
+        child = os.fork() if fits else None
+        if child == 0:
+            for place in (listening, client, *clients):
+                place.close()
+            for number in (ended, *forks):
+                os.close(number)
+            _become(request, descriptors, _paths(given))
+            return request
+        for number in descriptors:
+            os.close(number)
+        if child is None:
+            client.close()
+            continue
+        with contextlib.suppress(OSError):
+            os.setpgid(child, child)
+        forks[os.pidfd_open(child)] = _Fork(child, client, request["used"])
 
 
-def _watch(connection: socket.socket, framework: str, own: Mapping[str, str]) -> Mapping[str, Any]:
-    """Fork again, and tell the client how the fork ended; return only in that fork."""
-    head, descriptors, _, _ = socket.recv_fds(connection, 8, 64)
+@cache
+def _import(modules: tuple[str, ...]) -> None:
+    """Import what forks begin with; in none of them is it looked through for garbage."""
+    for module in modules:
+        import_module(module)
+    gc.freeze()
+    _not_freed.extend(getattr(weakref.finalize, "_registry", ()))
+
+
+def _received(client: socket.socket) -> tuple[Mapping[str, Any], list[int]]:
+    """Receive a request, and the files that the program inherits."""
+    client.settimeout(60)
+    head, descriptors, _, _ = socket.recv_fds(client, 8, 64)
     size, body = int.from_bytes(head, "little"), b""
     while len(body) < size:
-        body += connection.recv(size - len(body))
+        part = client.recv(size - len(body))
+        if not part:
+            raise ConnectionError
+        body += part
+    client.settimeout(None)
     request: Mapping[str, Any] = marshal.loads(body)
-    if _unlike(request["variables"], own, framework):
-        connection.sendall(b"no")
-        os._exit(0)
-    connection.sendall(b"ok")
-    child = os.fork()
-    if not child:
-        connection.close()
-        _become(request, descriptors, _paths(own))
-        return request
-    for descriptor in descriptors:
-        os.close(descriptor)
-    with contextlib.suppress(OSError):
-        os.setpgid(child, child)
-    ended = os.pidfd_open(child)
-    watched = [ended, connection.fileno()]
-    while ended not in select.select(watched, [], [])[0]:
-        numbers = connection.recv(64)
-        if not numbers:  # the client was killed
-            watched = [ended]
-        for number in numbers or [signal.SIGKILL]:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child, number)
-    _, status, used = os.wait4(child, 0)
-    with contextlib.suppress(FileNotFoundError), Path(request["used"]).open("a") as file:
-        file.write(f"{used.ru_utime + used.ru_stime}\n")
-    with contextlib.suppress(OSError):
-        connection.sendall(b"%d" % os.waitstatus_to_exitcode(status))
-    os._exit(0)
+    return request, descriptors
 
 
 def _unlike(variables: Mapping[str, str], own: Mapping[str, str], framework: str) -> bool:
@@ -279,6 +327,8 @@ def _end_fork(code: int) -> NoReturn:
     """End as Python does, but leave out that it frees all objects, which takes half a second."""
     if FREES in os.environ:
         sys.exit(code)
+    for made in _not_freed:
+        made.atexit = False
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     sys.stdout.flush()

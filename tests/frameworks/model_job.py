@@ -99,12 +99,7 @@ def run(adapter: Adapter, folder: Path) -> None:
 
 
 def compute(
-    adapter: Adapter,
-    model: Any,
-    weights: Arrays,
-    batch: Arrays,
-    dtype: str,
-    case: str,
+    adapter: Adapter, model: Any, weights: Arrays, batch: Arrays, dtype: str, case: str
 ) -> Arrays:
     parameters = load_weights(adapter, model, weights)
     logits, loss, gradients = adapter.gradients(model, parameters, batch, dtype)

@@ -317,10 +317,7 @@ class Observation:
     def test_without_emulation(self, scripts: Path, run: str) -> None:
         assert run == NATIVE
         kind, dtype = ("half", "float16") if self.native else ("float", "float32")
-        plans = (
-            Plan("plain", kind, 2),
-            Plan("seen", kind, 2, record=range(1), manifest=True),
-        )
+        plans = (Plan("plain", kind, 2), Plan("seen", kind, 2, record=range(1), manifest=True))
         runs = observe_runs.session(self.framework, scripts, plans, emulate=False)
         same_results(runs / "plain", runs / "seen")
         found = windows(runs / "seen" / "observed")

@@ -16,6 +16,7 @@ from crosscast.recipe.document import Recipe
 from crosscast_parity.self_test.mutation import apply
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe, write_rows
 from frameworks.subprocesses import require, start
+from mutants.spelling import written
 
 MAX_NORM = 0.35
 SCALING = {"mode": "dynamic", "init_scale": 1024.0, "growth_interval": 2}
@@ -136,7 +137,7 @@ def emit_all(framework: str, folder: Path) -> None:
         text = edited.read_text()
         assert text.count(old) == 1, (file, old)
         edited.write_text(text.replace(old, new))
-    for bug in import_module(f"mutants.{framework}_products").PRODUCTS:
+    for bug in written(import_module(f"mutants.{framework}_products").PRODUCTS):
         if bug.name in EVALUATIONS:
             assert apply(bug, emit(recipe("half"), framework, folder / bug.name))
 

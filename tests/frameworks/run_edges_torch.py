@@ -17,7 +17,8 @@ import torch
 from torch import nn
 
 # isort: split
-from frameworks.run_steps_torch import CPU, import_step
+from crosscast_parity.inside.toy_worker import import_step
+from frameworks.run_steps_torch import CPU
 
 LAYERS: tuple[nn.Module, ...] = (
     nn.BatchNorm1d(4),

@@ -1,20 +1,31 @@
-"""What `model_job` asks of emitted JAX models; their types stand in the file."""
+"""Runs emitted JAX models, whose types stand in the file; see `model_job`."""
 
 from __future__ import annotations
 
+import runpy
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from flax import nnx
 
 # isort: split
-from frameworks.model_job import Arrays
+from frameworks.model_job import HALVES, Arrays, run
 
-OPERATIONS = {"dot_general": "matmul", "erfc": "gelu", "exp": "softmax", "tanh": "tanh"}
+OPERATIONS = {
+    "dot_general": "matmul",
+    "erfc": "gelu",
+    "exp": "softmax",
+    "tanh": "tanh",
+    "gather": "embedding",
+    "rsqrt": "layer_norm",
+}
 """Primitives, and of what operation of the model they are a part."""
 
 
@@ -34,14 +45,20 @@ class Named:
 
 class Jax:
     name = "jax"
+    halves: tuple[str, ...] = HALVES
+    typed: tuple[str, ...] = HALVES
+
+    _seed = 0
 
     def seed(self, number: int) -> None:
         self._seed = number
 
     def build(self, module: Any, dtype: str) -> Any:
-        if hasattr(module, "HALF"):
-            module.HALF = getattr(jnp, dtype)
-        return Named(module.build_model(nnx.Rngs(getattr(self, "_seed", 0))))
+        # A module of its own: the functions of a model read the type from it when they run.
+        own = runpy.run_path(str(module.__file__))
+        if "HALF" in own:
+            own["build_model"].__globals__["HALF"] = getattr(jnp, dtype)
+        return Named(own["build_model"](nnx.Rngs(self._seed)))
 
     def read(self, parameter: Any) -> np.ndarray:
         return np.array(parameter.get_value())
@@ -51,7 +68,31 @@ class Jax:
 
     def logits(self, model: Named, batch: Arrays, *, training: bool) -> np.ndarray:
         compute, state = forward(model, batch, training=training)
-        return np.array(jax.jit(compute)(state))
+        logits = np.array(jax.jit(compute)(state))
+        if training:
+            nnx.reseed(model.model, default=jax.random.key(self._seed))  # other masks next time
+            self._seed += 1
+        return logits
+
+    def gradients(
+        self, model: Named, parameters: dict[str, Any], batch: Arrays, dtype: str
+    ) -> tuple[np.ndarray, float, Arrays]:
+        model.model.eval()
+        graph, weights, rest = nnx.split(model.model, nnx.Param, ...)
+        tensors, labels = inputs(batch), jnp.asarray(batch["labels"])
+
+        def loss_of(weights: Any) -> tuple[jax.Array, jax.Array]:
+            logits = nnx.merge(graph, weights, rest, copy=True)(*tensors).astype(jnp.float32)
+            losses = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
+            return losses.mean(), logits
+
+        step = jax.jit(jax.value_and_grad(loss_of, has_aux=True))
+        (loss, logits), found = step(weights)
+        named = {
+            model.model.canonical_name(path): array for path, array in nnx.to_flat_state(found)
+        }
+        arrays = {name: np.array(named[name].get_value()) for name in parameters}
+        return np.array(logits), float(loss), arrays
 
     def types(self, model: Named, batch: Arrays, dtype: str) -> dict[str, set[str]]:
         compute, state = forward(model, batch, training=False)
@@ -82,3 +123,7 @@ def equations(jaxpr: Any) -> Iterator[Any]:
             inner = getattr(value, "jaxpr", value)
             if hasattr(inner, "eqns"):
                 yield from equations(inner)
+
+
+if __name__ == "__main__":
+    run(Jax(), Path(sys.argv[1]))

@@ -36,10 +36,7 @@ def outcome(train: Any, state: Any, loss: Callable[[dict[str, Any]], float], pat
         numbers = offered(train, "evaluated_rows")(len(rows["labels"]), train.SETTINGS)
         result = train.evaluate(state, [{n: a[i] for n, a in rows.items()} for i in numbers])
         first = next(batches(offered(train, "row_numbers"), rows, train.SETTINGS))[0]
-        return {
-            "loss": loss(first).hex(),
-            "eval": [value.hex() for value in result.values()],
-        }
+        return {"loss": loss(first).hex(), "eval": [value.hex() for value in result.values()]}
     except offered(train, "Stop") as stop:
         return {"code": stop.exit_code, "message": str(stop)}
     except Exception as error:

@@ -6,11 +6,9 @@ window. Prints the trace rows as JSON, by folder.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import jax
@@ -19,17 +17,8 @@ import numpy as np
 # isort: split
 from crosscast_jax.inside.toy import ToyModel, make_loss, tensors
 from crosscast_parity.inside.emitted import UNSCALED
+from crosscast_parity.inside.toy_worker import import_step
 from frameworks.toy_training import load_toy
-
-
-def import_step(folder: Path) -> ModuleType:
-    name = f"step_{folder.name}"
-    spec = importlib.util.spec_from_file_location(name, folder / "step.py")
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def drive(folder: Path) -> dict[str, Any]:

@@ -6,12 +6,10 @@ window, zero for moments that do not exist yet) and prints the trace rows as JSO
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 import warnings
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,13 +20,10 @@ from paddle import nn
 from crosscast.reference.rounding import round_to
 from crosscast_paddle.inside.on_cpu import enable_scaler
 from crosscast_parity.inside.emitted import UNSCALED
+from crosscast_parity.inside.toy_worker import import_step
 from frameworks.toy_training import SHAPES, load_toy
 
-SLOTS = {
-    "exp_avg": "moment1_0",
-    "exp_avg_sq": "moment2_0",
-    "momentum_buffer": "velocity_0",
-}
+SLOTS = {"exp_avg": "moment1_0", "exp_avg_sq": "moment2_0", "momentum_buffer": "velocity_0"}
 
 
 class Shift(nn.Layer):  # type: ignore[misc]
@@ -83,16 +78,6 @@ def make_loss(dtype: str) -> Any:
         return total
 
     return loss
-
-
-def import_step(folder: Path) -> ModuleType:
-    name = f"step_{folder.name}"
-    spec = importlib.util.spec_from_file_location(name, folder / "step.py")
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def drive(folder: Path) -> dict[str, Any]:

@@ -6,7 +6,6 @@ after every window) and prints the trace rows and the numbers of compilations as
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -24,6 +23,7 @@ from tensorflow import keras
 
 # isort: split
 from crosscast_parity.inside.emitted import UNSCALED
+from crosscast_parity.inside.toy_worker import import_step
 from frameworks.toy_training import SHAPES, load_toy
 
 KERAS2 = "--keras2" in sys.argv
@@ -67,16 +67,6 @@ def make_loss(dtype: str) -> Any:
 
 def tensor(variable: Any) -> Any:
     return variable if KERAS2 else variable.value
-
-
-def import_step(folder: Path) -> ModuleType:
-    name = f"step_{folder.name.replace('-', '_')}"
-    spec = importlib.util.spec_from_file_location(name, folder / "step.py")
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def drive(folder: Path) -> dict[str, Any]:

@@ -7,7 +7,6 @@ folder named `stock` have a key `stock` with what a loop written by hand makes o
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import json
 import sys
@@ -21,6 +20,7 @@ from torch import nn
 
 # isort: split
 from crosscast_parity.inside.emitted import UNSCALED
+from crosscast_parity.inside.toy_worker import import_step
 from frameworks.toy_training import SHAPES, load_toy
 
 CPU = torch.device("cpu")
@@ -67,16 +67,6 @@ def make_loss(dtype: torch.dtype) -> Any:
         return total
 
     return loss
-
-
-def import_step(folder: Path) -> ModuleType:
-    name = f"step_{folder.name}"
-    spec = importlib.util.spec_from_file_location(name, folder / "step.py")
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def scalers(step: ModuleType) -> list[Any]:

@@ -67,9 +67,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
 # Forms of optimizers that not all frameworks have themselves, an epsilon that shows; float16.
 FORMS: Mapping[str, Mapping[str, Any]] = {
     "form-float16": {"optimizer": ADAMW, **SCALED},
-    "form-raw-epsilon": {
-        "optimizer": ADAMW | {"eps": 1e-3, "eps_placement": "before_correction"},
-    },
+    "form-raw-epsilon": {"optimizer": ADAMW | {"eps": 1e-3, "eps_placement": "before_correction"}},
     "form-no-correction": {"optimizer": ADAMW | {"bias_correction": False}},
     "form-rate-inside": {"optimizer": SGD | {"rate_in_momentum": True, "nesterov": True}},
 }

@@ -154,11 +154,6 @@ history = model.fit(rows, steps_per_epoch=3, epochs=4, verbose=0).history
 found["dataset"] = [float(x) for x in history["loss"] + history["acc"]]
 print(json.dumps(found))
 """
-PROGRAMS = {
-    "optimizers": _fit(OPTIMIZERS),
-    "eager": _EAGER,
-    "contrib": _CONTRIB,
-    "layers": _LAYERS,
-}
+PROGRAMS = {"optimizers": _fit(OPTIMIZERS), "eager": _EAGER, "contrib": _CONTRIB, "layers": _LAYERS}
 NAMED = {"contrib": ("not looked at: your own layers and models (Model)",)}
 """Program to what the migration names, and leaves as it is."""

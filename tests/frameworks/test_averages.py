@@ -11,9 +11,7 @@ from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.script_runs import calls
 from tiers import cases
 
-pytestmark = [
-    *(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax),
-]
+pytestmark = [*(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax)]
 
 EVALUATED = "    return run.finish(state, evaluate)\n"
 SAVED = (

@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from carried_cases import CASES
-from carried_models import Case, weights_of
+from carried_models import BACKENDS, CASES, SEQUENCES, Case, weights_of
 from crosscast_migrate.models.network import UnreadableError
 from crosscast_migrate.models.writing import written
 from frameworks.subprocesses import TESTS, run_python
-from sequence_cases import SEQUENCES
 from tiers import cases
 
 PROGRAM = TESTS / "frameworks" / "run_carried_models.py"
@@ -42,7 +40,7 @@ def differences(found: Path, wanted: Path) -> dict[str, float]:
 
 
 def readable() -> list[Case]:
-    return [case for case in CASES if set(case.refused) != set(case.targets)]
+    return [case for case in CASES if set(case.refused) != set(BACKENDS)]
 
 
 def compare(folder: Path, chosen: list[Case], source: str, target: str) -> None:

@@ -18,9 +18,7 @@ from frameworks.script_runs import calls
 from frameworks.subprocesses import run_python
 from tiers import cases
 
-pytestmark = [
-    *(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax),
-]
+pytestmark = [*(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax)]
 
 FRAMEWORKS = ("torch", "tensorflow", "paddle", "jax")
 SMALL = {"layers": 1, "hidden_size": 8, "attention_heads": 2, "intermediate_size": 12}

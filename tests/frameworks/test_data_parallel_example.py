@@ -77,10 +77,7 @@ STEPS = 30
 BOUND = {name: STEPS * float(np.finfo(name).eps) for name in ("float32", "float64")}
 MISTAKES = {
     "a sum for a mean": ("        parameter.grad /= dist.get_world_size()\n", ""),
-    "no all-reduce": (
-        'average_gradients(model, by_hand=options.average == "by-hand")',
-        "pass",
-    ),
+    "no all-reduce": ('average_gradients(model, by_hand=options.average == "by-hand")', "pass"),
     "shares that overlap": ("return batch[rank::world]", "return batch[: len(batch) // world]"),
 }
 

@@ -100,8 +100,7 @@ def test_a_migration_trains_the_same(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    cases(PLANTED, quick=[], reason="planted mistakes; with stand-ins in `make test`"),
+    "name", cases(PLANTED, quick=[], reason="planted mistakes; with stand-ins in `make test`")
 )
 def test_a_planted_mistake_is_found(bench: Bench, name: str) -> None:
     old, new, what, field, update = PLANTED[name]
@@ -235,6 +234,36 @@ def peer(folder: Path, name: str) -> str:
     text = (PEERS / "inputs" / f"{name}.py").read_text()
     (folder / f"{name}.py").write_text(text)
     return text
+
+
+ON_GPU = """\
+import torch
+from torch.cuda.amp import GradScaler
+
+torch.cuda.set_device(0)
+model = torch.nn.Linear(8, 4).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+scaler = GradScaler()
+for step in range(6):
+    inputs = torch.ones(16, 8).to("cuda:0", non_blocking=True)
+    labels = torch.zeros(16, dtype=torch.long, device=torch.device("cuda", 0))
+    loss = torch.nn.functional.cross_entropy(model(inputs), labels)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+"""
+
+
+@exhaustive("runs of both sides")
+def test_a_script_that_asks_for_a_gpu_is_proven_on_the_cpu(tmp_path: Path) -> None:
+    require("torch")
+    (tmp_path / "train.py").write_text(ON_GPU)
+    code, data, errors = crosscast(tmp_path, "train.py", "--to", "torch.amp", "--run", "train.py")
+    assert code == 0, errors
+    assert data["execution"]["updates"] == 6
+    assert "what the script moves to a GPU stayed on the CPU" in data["execution"]["notes"]
+    assert data["summary"]["state"] == "verified"
 
 
 @exhaustive("the example files of the migration benchmark")

@@ -130,8 +130,7 @@ FAULTS = (
 
 
 @pytest.mark.parametrize(
-    "framework",
-    cases(FRAMEWORKS, quick=["torch"], reason="overflows; see test_three_frameworks"),
+    "framework", cases(FRAMEWORKS, quick=["torch"], reason="overflows; see test_three_frameworks")
 )
 def test_skips_backoff_growth_and_counters_equal_the_reference(
     tmp_path: Path, framework: str

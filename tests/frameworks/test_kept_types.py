@@ -18,9 +18,7 @@ from frameworks import observe_runs
 from frameworks.emitted_script import TINY, emit, tiny_recipe, write_rows
 from tiers import Lazy, cases, selected
 
-pytestmark = [
-    *(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax),
-]
+pytestmark = [*(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax)]
 
 FRAMEWORKS = ("torch", "tensorflow", "paddle", "jax")
 HALVES = ("float16", "bfloat16")

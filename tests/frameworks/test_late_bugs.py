@@ -23,6 +23,7 @@ from crosscast_parity.self_test.mutation import Mutation
 from mutants.emitted import compile_to
 from mutants.rewrites import REWRITES
 from mutants.shared_late import CAUSES
+from mutants.spelling import written
 from mutants.trials import Plant, load_recipe
 from tiers import cases, exhaustive
 
@@ -38,11 +39,7 @@ class OnToy(NamedTuple):
 
 
 def compared(
-    folder: Path,
-    framework: str,
-    edits: Sequence[Mutation],
-    recipe: Recipe,
-    stages: Sequence[Stage],
+    folder: Path, framework: str, edits: Sequence[Mutation], recipe: Recipe, stages: Sequence[Stage]
 ) -> ParityReport:
     """Let the script of a framework train as it is, and with every edit."""
     plants = [Plant(edit) for edit in edits]
@@ -65,7 +62,7 @@ def failing(report: ParityReport, name: str) -> list[Check]:
 
 
 def late_bugs(framework: str) -> dict[str, Mutation]:
-    return {bug.name: bug for bug in import_module(f"mutants.{framework}_late").LATE}
+    return {bug.name: bug for bug in written(import_module(f"mutants.{framework}_late").LATE)}
 
 
 @pytest.fixture(scope="module", params=FRAMEWORKS)

@@ -158,8 +158,7 @@ def test_a_script_trains_with_another_loss(tmp_path: Path, framework: str) -> No
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize(
-    "name",
-    cases(["mse of numbers", "binary"], quick=["binary"], reason="shapes of another loss"),
+    "name", cases(["mse of numbers", "binary"], quick=["binary"], reason="shapes of another loss")
 )
 def test_shapes_that_would_be_broadcast_are_refused(
     tmp_path: Path, name: str, framework: str

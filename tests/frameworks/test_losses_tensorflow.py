@@ -101,8 +101,7 @@ def written(
 
 
 @pytest.fixture(
-    scope="module",
-    params=cases(FRAMEWORKS, quick=["tensorflow"], reason="losses with Keras 2"),
+    scope="module", params=cases(FRAMEWORKS, quick=["tensorflow"], reason="losses with Keras 2")
 )
 def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What the scripts of all cases compute."""

@@ -20,9 +20,7 @@ from frameworks.masked_runs import asked, given, masked
 from frameworks.script_runs import Run
 from tiers import Lazy, cases, selected
 
-pytestmark = [
-    *(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax),
-]
+pytestmark = [*(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax)]
 
 FRAMEWORKS = ("torch", "tensorflow", "paddle", "jax")
 OTHERS = FRAMEWORKS[1:]

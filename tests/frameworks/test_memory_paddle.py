@@ -25,11 +25,7 @@ BFLOAT16 = "{mode: mixed, compute_dtype: bfloat16}"
 EXPLICIT_CASTS = "{mode: mixed, compute_dtype: bfloat16, ops: {residual: float32}}"
 FIELDS = [
     {"model": SMALL_TABLE, "batch": "{micro_batch_size: 32}"},
-    {
-        "model": SMALL_TABLE,
-        "batch": "{micro_batch_size: 32}",
-        "activation_checkpointing": "true",
-    },
+    {"model": SMALL_TABLE, "batch": "{micro_batch_size: 32}", "activation_checkpointing": "true"},
     {"batch": "{micro_batch_size: 2}", "clipping": "{kind: global_norm, max_norm: 1.0}"},
     {"optimizer": "{name: sgd, learning_rate: 1e-3, momentum: 0.9}"},
     LONG | {"version": "2"},

@@ -23,10 +23,7 @@ STORED = {
     "batch": "{micro_batch_size: 32}",
     "precision": BFLOAT16,
 }
-LONG = {
-    "data": "{source: synthetic, sequence_length: 256}",
-    "batch": "{micro_batch_size: 8}",
-}
+LONG = {"data": "{source: synthetic, sequence_length: 256}", "batch": "{micro_batch_size: 8}"}
 """Most of its memory is for weights of attention: a float32 copy of them would be seen."""
 
 
@@ -41,10 +38,7 @@ FIELDS = [
         },
         "backward",
     ),
-    (
-        {"model": SMALL_TABLE, "batch": "{micro_batch_size: 32}", "precision": FLOAT16},
-        "backward",
-    ),
+    ({"model": SMALL_TABLE, "batch": "{micro_batch_size: 32}", "precision": FLOAT16}, "backward"),
     ({"batch": "{micro_batch_size: 2}"}, "step"),
     (STORED, "backward"),
     (STORED | LONG, "backward"),

@@ -130,10 +130,7 @@ RUNNER = Path(__file__).with_name("run_migrated_paddle.py")
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("migrated")
-    texts = {
-        "dynamic": migrated(DYNAMIC),
-        "static": HINTED,
-    }
+    texts = {"dynamic": migrated(DYNAMIC), "static": HINTED}
     for name, text in texts.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
     files = [folder / f"{name}.py" for name in texts]

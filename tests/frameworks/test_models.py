@@ -16,13 +16,12 @@ from crosscast.recipe.bert_shapes import bert_shapes
 from crosscast_parity.inputs.weights import Weights, bert_weights, save
 from frameworks import bert_oracle
 from frameworks.emitted_model import Model, render
+from frameworks.emitted_script import BFLOAT16
+from frameworks.names import FRAMEWORKS, MARKS, QUICK, marked
 from frameworks.subprocesses import start
-from tiers import cases
+from tiers import cases, exhaustive
 
-FRAMEWORKS = ("torch", "tensorflow", "paddle")
-EACH = pytest.mark.parametrize(
-    "framework", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in FRAMEWORKS]
-)
+EACH = pytest.mark.parametrize("framework", cases(marked(), QUICK, "JAX's model"))
 MODEL = Model()
 # The same weights, but every LayerNorm epsilon and the number of heads show in the results.
 # Paddle refuses an epsilon above 1e-3.
@@ -39,8 +38,7 @@ STYLES = pytest.mark.parametrize("style", ["bert", "stress"])
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize(
-    "name",
-    cases(RENDERED, quick=["BERT-large", "wide", "least"], reason="models of more sizes"),
+    "name", cases(RENDERED, quick=["BERT-large", "wide", "least"], reason="models of more sizes")
 )
 def test_a_rendered_file_is_what_ruff_would_write(framework: str, name: str) -> None:
     model = RENDERED[name]
@@ -81,10 +79,16 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return results
 
 
+IN_THE_MODEL = {"jax": {"precision": BFLOAT16}}
+"""What a model holds that is around it elsewhere."""
+
+
 def run_process(framework: str, folder: Path) -> Results:
     for name, model in (("plain", MODEL), ("dropout", DROPOUT_MODEL)):
         (folder / name).mkdir()
-        (folder / name / "model.py").write_text(render(framework, model), "utf-8")
+        (folder / name / "model.py").write_text(
+            render(framework, model, **IN_THE_MODEL.get(framework, {})), "utf-8"
+        )
     save(folder / "bert.safetensors", weights("bert"))
     save(folder / "stress.safetensors", weights("stress"))
     np.savez(folder / "batch.npz", **BATCH)  # type: ignore[arg-type]
@@ -175,12 +179,18 @@ def test_float32_gradients_are_slopes_of_the_oracle(framework: str, style: str, 
         assert slope == pytest.approx((up - down) / (2 * size), abs=tolerance), name
 
 
-@pytest.mark.torch
-@pytest.mark.tensorflow
-@pytest.mark.paddle
 @STYLES
-def test_float32_gradients_agree_between_frameworks(style: str, run: Run) -> None:
-    first, *others = (flat(run(name).gradients(f"{style}/float32")) for name in FRAMEWORKS)
+@pytest.mark.parametrize(
+    "frameworks",
+    [
+        pytest.param(QUICK, marks=MARKS, id="quick"),
+        pytest.param(FRAMEWORKS, marks=[*MARKS, exhaustive("JAX's model")], id="all"),
+    ],
+)
+def test_float32_gradients_agree_between_frameworks(
+    style: str, frameworks: tuple[str, ...], run: Run
+) -> None:
+    first, *others = (flat(run(name).gradients(f"{style}/float32")) for name in frameworks)
     for other in others:
         assert relative(other, first) < 5e-6
 
@@ -203,6 +213,7 @@ def test_rows_of_padding_only_stay_finite(framework: str, run: Run) -> None:
 HALF_OPERATIONS = {
     "torch": {"linear", "matmul", "cuda linear", "cuda matmul"},
     "tensorflow": {"Dense", "matmul"},
+    "jax": {"matmul"},
     "paddle": {"matmul"},  # this build of Paddle adds the bias in an operation of its own
 }
 FLOAT32_OPERATIONS = {
@@ -211,6 +222,7 @@ FLOAT32_OPERATIONS = {
         for device in ("", "cuda ")
         for name in ("add", "div", "embedding", "gelu", "layer_norm", "softmax", "stream", "tanh")
     },
+    "jax": {"embedding", "gelu", "layer_norm", "softmax", "tanh"},
     "tensorflow": {"Embedding", "LayerNormalization", "gelu", "softmax", "stream", "tanh"},
     "paddle": {"add", "embedding", "gelu", "layer_norm", "scale", "softmax", "stream", "tanh"},
 }
@@ -228,7 +240,8 @@ def test_types_of_operations(framework: str, run: Run) -> None:
 
 @pytest.mark.parametrize(("dtype", "width"), [("float16", 1.0), ("bfloat16", 8.0)])
 @pytest.mark.parametrize(
-    "framework", [pytest.param(n, marks=getattr(pytest.mark, n)) for n in FRAMEWORKS[:2]]
+    "framework",
+    cases(marked("torch", "tensorflow", "jax"), (*QUICK[:1], "tensorflow"), "JAX's model"),
 )
 def test_half_results_are_float32_results_within_half_rounding(
     framework: str, dtype: str, width: float, run: Run

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from changed_programs import Edit
 from crosscast.recipe.load import load
 from crosscast.weights.document import NAME
 from crosscast.weights.writer import text_of as weights_text
@@ -19,13 +20,7 @@ from crosscast_parity.modules.report import as_json, summary, text_of
 from crosscast_parity.weights.command import Request, processes_of
 from crosscast_parity.weights.search import search
 from crosscast_parity.weights.workers import Processes, workers_of
-from frameworks.module_layer_plants import LAYER_PLANTS
-from frameworks.module_layer_plants import UNMAPPED as OTHER_TENSORS
-from frameworks.module_layer_rewrites import LAYER_REWRITES
-from frameworks.module_plants import PLANTS, Plant
-from frameworks.module_programs import ALL, RIGHT, Edit, G, Program, R, Z
-from frameworks.module_programs import UNMAPPED as RENAMED
-from frameworks.module_rewrites import REWRITES, UNMAPPED
+from frameworks.module_programs import ALL, LAYER_REWRITES, PLANTS, RIGHT, G, Plant, Program, R, Z
 from frameworks.subprocesses import pythons, require
 from tiers import cases, exhaustive
 
@@ -158,13 +153,13 @@ def test_another_metric_is_a_difference(lab: Lab) -> None:
 @pytest.mark.parametrize(
     "plant",
     cases(
-        [pytest.param(plant, id=plant.name) for plant in (*PLANTS, *LAYER_PLANTS)],
-        [plant for plant in (*PLANTS, *LAYER_PLANTS) if plant.name in QUICK],
+        [pytest.param(plant, id=plant.name) for plant in PLANTS],
+        [plant for plant in PLANTS if plant.name in QUICK],
         "the other planted differences of modules",
     ),
 )
 def test_a_planted_difference_is_caught_and_named(lab: Lab, plant: Plant) -> None:
-    known = None if plant.name in OTHER_TENSORS else lab.map(plant.example)
+    known = None if plant.other_tensors else lab.map(plant.example)
     result = lab.compare(plant.name, plant.example, plant.against, plant.edits, known)
     (judgement,) = result.judgements
     assert not judgement.same
@@ -177,13 +172,13 @@ def test_a_planted_difference_is_caught_and_named(lab: Lab, plant: Plant) -> Non
 @pytest.mark.parametrize(
     "program",
     cases(
-        [pytest.param(program, id=program.name) for program in (*RIGHT, *REWRITES)],
+        [pytest.param(program, id=program.name) for program in RIGHT],
         [program for program in RIGHT if program.name in QUICK_RIGHT],
         "the other right programs",
     ),
 )
 def test_another_implementation_is_not_accused(lab: Lab, program: Program) -> None:
-    known = None if program.name.startswith((*RENAMED, *UNMAPPED)) else lab.map(program.example)
+    known = None if program.other_tensors else lab.map(program.example)
     result = lab.compare(program.name, program.example, program.against, program.edits, known)
     assert result.same, "\n".join(text_of(result))
 

@@ -21,9 +21,7 @@ from frameworks.script_runs import Run, apart
 from frameworks.subprocesses import environment, kill, require, warm
 from tiers import cases, exhaustive
 
-pytestmark = [
-    *(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax),
-]
+pytestmark = [*(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax)]
 
 FRAMEWORKS = ("torch", "tensorflow", "paddle", "jax")
 READ_BY_PROCESSES = ("torch", "paddle")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,11 @@ from crosscast_parity.weights.command import Request, processes_of
 from crosscast_parity.weights.search import search
 from crosscast_parity.weights.workers import workers_of
 from frameworks.emitted_script import tiny_recipe
+from frameworks.names import FRAMEWORKS, MARKS, QUICK
 from frameworks.subprocesses import pythons, require
+from tiers import cases, selected
 
-pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
-ALL = ("torch", "tensorflow", "paddle")
+pytestmark = MARKS
 MICRO = 6
 PROGRAMS = {
     "torch": """
@@ -81,6 +82,31 @@ def losses(model, batch):
     logits, labels = model(batch["ids"]), batch["labels"]
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
 """,
+    "jax": """
+import jax
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.table = nnx.Embed(7, 5, rngs=rngs)
+        self.fc = nnx.Linear(5, 5, rngs=rngs)
+
+    def __call__(self, ids):
+        hidden = jnp.tanh(self.fc(self.table(ids)))
+        return hidden @ self.table.embedding[...].T
+
+
+def build(rngs):
+    return Net(rngs)
+
+
+def losses(model, batch):
+    logits, labels = model(batch["ids"]), batch["labels"]
+    return optax.softmax_cross_entropy_with_integer_labels(logits, labels)
+""",
     "paddle": """
 import paddle
 from paddle import nn
@@ -122,6 +148,7 @@ class Plant:
 
 
 ENTROPY = {
+    "jax": "optax.softmax_cross_entropy_with_integer_labels(logits, labels)",
     "torch": 'F.cross_entropy(logits, labels, reduction="none")',
     "tensorflow": "tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)",
     "paddle": 'F.cross_entropy(logits, labels, reduction="none")',
@@ -146,14 +173,9 @@ PLANTS = (
     _loss("other reduction", "torch", "F.cross_entropy(logits, labels).expand(len(labels))"),
     *(
         _loss("short window", name, f"{ENTROPY[name]} * (1.0 {SHORT})", TAIL)
-        for name in ("torch", "paddle")
+        for name in ("torch", "paddle", "jax")
     ),
-    _loss(
-        "short window",
-        "tensorflow",
-        f"{ENTROPY['tensorflow']} * (1.0 {SHORT})",
-        TAIL,
-    ),
+    _loss("short window", "tensorflow", f"{ENTROPY['tensorflow']} * (1.0 {SHORT})", TAIL),
     Plant(
         "torch detached tied table",
         "torch",
@@ -179,6 +201,14 @@ PLANTS = (
         "tensorflow: net/table/embeddings",
     ),
     Plant(
+        "jax detached tied table",
+        "jax",
+        "self.table.embedding[...].T",
+        "jax.lax.stop_gradient(self.table.embedding[...]).T",
+        PART_OF_GRADIENT,
+        "jax: table.embedding",
+    ),
+    Plant(
         "paddle dense layer without gradient",
         "paddle",
         "self.fc(self.table(ids))",
@@ -188,6 +218,15 @@ PLANTS = (
     ),
 )
 REWRITES = (
+    Plant(
+        "jax by hand and compiled",
+        "jax",
+        f"return {ENTROPY['jax']}",
+        "return of_logits(logits, labels)\n\n\n@jax.jit\ndef of_logits(logits, labels):\n"
+        "    return -jnp.take_along_axis(nnx.log_softmax(logits), labels[:, None], 1)[:, 0]",
+        "",
+        "",
+    ),
     Plant(
         "torch by hand",
         "torch",
@@ -210,9 +249,9 @@ REWRITES = (
 class Lab:
     """A process for each framework, in which all programs run."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, frameworks: Sequence[str]) -> None:
         self.folder = folder
-        self.workers: Mapping[str, Worker] = workers_of(ALL, pythons(*ALL))
+        self.workers: Mapping[str, Worker] = workers_of(frameworks, pythons(*frameworks))
         self._maps: dict[tuple[str, ...], str] = {}
 
     def compare(self, name: str, against: tuple[str, str], plant: Plant | None = None) -> Result:
@@ -260,10 +299,13 @@ def recipe_of(names: Mapping[str, str]) -> Recipe:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    for framework in ALL:
+def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    asked = {plant.framework for plant in selected(request, "plant")}
+    asked |= {"torch", "paddle", *selected(request, "other")}
+    frameworks = [name for name in FRAMEWORKS if name in asked]
+    for framework in frameworks:
         require(framework)
-    found = Lab(tmp_path_factory.mktemp("losses"))
+    found = Lab(tmp_path_factory.mktemp("losses"), frameworks)
     yield found
     for worker in found.workers.values():
         worker.stop()
@@ -273,7 +315,16 @@ def against(plant: Plant) -> tuple[str, str]:
     return ("torch", "paddle" if plant.framework == "torch" else plant.framework)
 
 
-@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)
+def of_tier(plants: Sequence[Plant]) -> list[Any]:
+    """Return plants, each in its tier."""
+    return cases(
+        [pytest.param(plant, id=plant.name) for plant in plants],
+        [plant for plant in plants if plant.framework in QUICK],
+        "own losses of JAX",
+    )
+
+
+@pytest.mark.parametrize("plant", of_tier(PLANTS))
 def test_the_loss_or_the_parameter_is_named(plant: Plant, lab: Lab) -> None:
     result = lab.compare(plant.name, against(plant), plant)
     (judgement,) = result.judgements
@@ -290,13 +341,13 @@ def test_the_loss_or_the_parameter_is_named(plant: Plant, lab: Lab) -> None:
         assert kinds[0] == plant.kind
 
 
-@pytest.mark.parametrize("plant", REWRITES, ids=lambda plant: plant.name)
+@pytest.mark.parametrize("plant", of_tier(REWRITES))
 def test_another_spelling_of_a_loss_is_not_accused(plant: Plant, lab: Lab) -> None:
     result = lab.compare(plant.name, against(plant), plant)
     assert result.same, "\n".join(text_of(result))
 
 
-def test_the_programs_are_the_same(lab: Lab) -> None:
-    for other in ("tensorflow", "paddle"):
-        result = lab.compare(f"same {other}", ("torch", other))
-        assert result.same, "\n".join(text_of(result))
+@pytest.mark.parametrize("other", cases(FRAMEWORKS[1:], QUICK[1:], "own losses of JAX"))
+def test_the_programs_are_the_same(other: str, lab: Lab) -> None:
+    result = lab.compare(f"same {other}", ("torch", other))
+    assert result.same, "\n".join(text_of(result))

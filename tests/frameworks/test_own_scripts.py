@@ -103,10 +103,7 @@ def compared(framework: str, folder: Path, change: tuple[str, str] = ("", "")) -
     recipe = read_recipe(folder)
     script = write_script(framework, recipe, folder / "own", change)
     return compare(
-        [
-            contestant("torch", "torch", recipe),
-            contestant("mine", framework, recipe, script),
-        ],
+        [contestant("torch", "torch", recipe), contestant("mine", framework, recipe, script)],
         options=make_options(folder / "out", windows=WINDOWS, twins=1, jobs=2),
         compile_to=compile_to,
     )

@@ -1,6 +1,6 @@
 """Bugs of storage in the examples' models: one program alone shows them, and no right one is named.
 
-The recipe is the oracle; nothing else is compared. The table of the bugs is in `mutants/own_*.py`.
+The recipe is the oracle; nothing else is compared. The bugs are in `mutants/own_*.diff`.
 """
 
 from __future__ import annotations

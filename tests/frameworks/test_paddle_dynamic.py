@@ -47,10 +47,7 @@ def executed(texts: dict[str, str], framework: str, folder: Path) -> dict[str, A
     """Run programs in one process of a framework."""
     (folder / "programs.json").write_text(json.dumps(texts))
     ran = start(
-        HERE / "run_paddle_dynamic.py",
-        framework,
-        folder / "programs.json",
-        folder / "results.json",
+        HERE / "run_paddle_dynamic.py", framework, folder / "programs.json", folder / "results.json"
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
     found: dict[str, Any] = json.loads((folder / "results.json").read_text())

@@ -49,8 +49,7 @@ RESUMED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize(
-    "name",
-    tiers.cases(RESUMED, quick=["lion with average"], reason="resuming with more recipes"),
+    "name", tiers.cases(RESUMED, quick=["lion with average"], reason="resuming with more recipes")
 )
 def test_resuming_changes_nothing(lab: Lab, name: str) -> None:
     whole, *_, last = lab.ended(
@@ -69,11 +68,7 @@ def test_resuming_changes_nothing(lab: Lab, name: str) -> None:
 def test_resuming_a_scaled_run_with_average_and_cumulative_hysteresis(lab: Lab) -> None:
     scaling = DYNAMIC | {"hysteresis": 2, "hysteresis_mode": "cumulative"}
     script = lab.script(
-        "run",
-        precision=FLOAT16,
-        loss_scaling=scaling,
-        optimizer=cases.LION | SLOW,
-        **cases.EMA,
+        "run", precision=FLOAT16, loss_scaling=scaling, optimizer=cases.LION | SLOW, **cases.EMA
     )
     whole, *_, last = finished(
         lab.with_scaler(
@@ -217,8 +212,7 @@ def test_processes_begin_with_the_weights_of_the_first_one(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    tiers.cases(SHARED, quick=[], reason="two processes; see test_paddle_launch"),
+    "name", tiers.cases(SHARED, quick=[], reason="two processes; see test_paddle_launch")
 )
 def test_two_processes_train_as_one(lab: Lab, name: str) -> None:
     sections = SHARED[name] | {"clipping": NORM | {"max_norm": 0.3} | cases.BUT_BIAS}

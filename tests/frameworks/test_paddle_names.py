@@ -42,11 +42,7 @@ found = executor.run(feed={"x": np.zeros((4, 3), "float32")}, fetch_list=made)
 print(json.dumps([[str(value.dtype), value.shape] for value in found]))
 """
 NOT_RUN = {
-    *(
-        "nce",
-        "spectral_norm",
-        "conv3d_transpose",
-    ),
+    *("nce", "spectral_norm", "conv3d_transpose"),
     *("sequence_conv", "sequence_softmax", "sequence_pool", "sequence_expand", "gather_tree"),
     *(
         "sequence_conv_pool",

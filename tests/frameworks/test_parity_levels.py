@@ -69,18 +69,13 @@ def levels(report: ParityReport, result: str) -> set[str]:
 CHANGES: list[dict[str, Any]] = [
     {},
     {"precision": {"mode": "full", "compute_dtype": "float16"}},
-    {
-        "precision": {"mode": "mixed", "compute_dtype": "bfloat16"},
-        "loss_scaling": {"mode": "none"},
-    },
+    {"precision": {"mode": "mixed", "compute_dtype": "bfloat16"}, "loss_scaling": {"mode": "none"}},
 ]
 
 
 @exhaustive("every level in three types; `make test` has test_three_frameworks")
 @pytest.mark.parametrize(
-    "changes",
-    CHANGES,
-    ids=["mixed-float16", "full-float16", "mixed-bfloat16"],
+    "changes", CHANGES, ids=["mixed-float16", "full-float16", "mixed-bfloat16"]
 )
 def test_emitted_scripts_pass_every_level(tmp_path: Path, changes: dict[str, Any]) -> None:
     report = compared(tmp_path, **changes)

@@ -21,8 +21,7 @@ FRAMEWORKS = [
 
 
 @pytest.mark.parametrize(
-    "framework",
-    cases(FRAMEWORKS, quick=["torch"], reason="peaks in the trace of other frameworks"),
+    "framework", cases(FRAMEWORKS, quick=["torch"], reason="peaks in the trace of other frameworks")
 )
 def test_every_row_has_the_peak_where_the_device_tells_it(framework: str, tmp_path: Path) -> None:
     script = emit(tiny_recipe(), framework, tmp_path / framework) / "train.py"

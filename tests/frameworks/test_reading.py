@@ -27,13 +27,13 @@ class Held:
 
     def __init__(self, name: str, folder: Path) -> None:
         program = PROGRAMS[name]
-        require(program.framework)
+        require(program.of)
         self.lifted: Lifted = lift(analyse([Source("train.py", program.text)]))
         (folder / "train.py").write_text(program.text)
         self.observed: Observed = observe(
             Program(
-                framework=program.framework,
-                python=warm(program.framework),
+                framework=program.of,
+                python=warm(program.of),
                 folder=folder,
                 script="train.py",
                 arguments=(),
@@ -55,7 +55,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Lazy[Held]:
 
 
 NAMES = cases(
-    [pytest.param(name, marks=getattr(pytest.mark, PROGRAMS[name].framework)) for name in PROGRAMS],
+    [pytest.param(name, marks=getattr(pytest.mark, PROGRAMS[name].of)) for name in PROGRAMS],
     quick=["amp", "keras fit", "paddle momentum"],
     reason="more programs of every framework",
 )
@@ -77,7 +77,7 @@ def test_a_right_reading_is_not_contradicted(held: Lazy[Held], name: str) -> Non
 def test_misreadings_are_contradicted_by_the_right_value(held: Lazy[Held], name: str) -> None:
     right, evidence = held[name].reading.corrected, held[name].observed.evidence
     missed = []
-    for path, value in PROGRAMS[name].misread.items():
+    for path, value in PROGRAMS[name].values.items():
         wrong = put(right, {path: value})
         assert wrong is not None
         assert wrong != right, path

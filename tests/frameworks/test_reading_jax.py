@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import jax_reading_programs as programs
 from crosscast_parity.reading.observed import Observed, observe
 from crosscast_parity.side_by_side.running import Limits, Program
 from frameworks.subprocesses import require, start, warm
+from reading_programs import PROGRAMS
 from tiers import cases, exhaustive
 
 pytestmark = pytest.mark.jax
@@ -81,19 +81,22 @@ for n in range(6):
     real = jax.random.normal(jax.random.key(n + 50), (16, 8))
     g, d, g_state, d_state = step(g, d, g_state, d_state, z, real)
 """
-AHEAD = programs.JAX_CHAIN.replace(
+AHEAD = PROGRAMS["jax chain"].text.replace(
     "opt_state = tx.init(params)\n",
     "opt_state = tx.init(params)\nrows = jnp.ones((8, 8))\nlabels = jnp.zeros(8, jnp.int32)\n"
     "train_step = train_step.lower(params, opt_state, rows, labels).compile()\n",
 )
-HOST = programs.JAX_LOOP.replace(
-    "    loss, grads = jax.value_and_grad(loss_fn)(params, rows[part], labels[part])\n"
-    "    updates, opt_state = optimizer.update(grads, opt_state)\n"
-    "    params = optax.apply_updates(params, updates)\n",
-    "    params, opt_state = train_step(params, opt_state)\n",
-).replace(
-    "for step",
-    """
+HOST = (
+    PROGRAMS["jax loop"]
+    .text.replace(
+        "    loss, grads = jax.value_and_grad(loss_fn)(params, rows[part], labels[part])\n"
+        "    updates, opt_state = optimizer.update(grads, opt_state)\n"
+        "    params = optax.apply_updates(params, updates)\n",
+        "    params, opt_state = train_step(params, opt_state)\n",
+    )
+    .replace(
+        "for step",
+        """
 from jax.experimental import io_callback
 
 numbers = iter(range(100))
@@ -111,6 +114,7 @@ def train_step(params, opt_state):
 import numpy
 
 for step""",
+    )
 )
 
 
@@ -153,20 +157,20 @@ def test_what_cannot_be_watched_is_named(tmp_path: Path, text: str, reason: str)
     ("name", "weights"),
     cases(
         [
-            ("JAX_LOOP", "params"),
-            ("JAX_TRAIN_STATE", "state.params"),
-            ("JAX_NNX", "nnx.state(model)"),
-            ("JAX_MULTI_STEPS", "params"),
-            ("JAX_CHAIN", "params"),
-            ("JAX_EPOCH", "params"),
-            ("JAX_HALF", "nnx.state(model)"),
+            ("jax loop", "params"),
+            ("jax train state", "state.params"),
+            ("jax nnx", "nnx.state(model)"),
+            ("jax multi steps", "params"),
+            ("jax chain", "params"),
+            ("jax epoch", "params"),
+            ("jax half", "nnx.state(model)"),
         ],
-        quick=[("JAX_CHAIN", "params")],
+        quick=[("jax chain", "params")],
         reason="more programs that an observation leaves as they are",
     ),
 )
 def test_an_observed_program_keeps_every_bit(tmp_path: Path, name: str, weights: str) -> None:
-    text = getattr(programs, name) + DIGEST.format(weights=weights)
+    text = PROGRAMS[name].text + DIGEST.format(weights=weights)
     observed = seen(tmp_path, text)
     assert not observed.ran.problem, observed.ran.printed
     alone = start(tmp_path / "train.py", "jax").stdout

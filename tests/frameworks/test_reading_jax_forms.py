@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import jax_reading_programs as programs
 from crosscast_parity.reading import observed as reading
 from crosscast_parity.reading.observed import Observed
 from frameworks.test_reading_jax import seen
+from reading_programs import PROGRAMS
 from tiers import exhaustive
 
 pytestmark = [pytest.mark.jax, exhaustive("more forms of updates in JAX programs")]
@@ -35,8 +35,8 @@ def norm(arrays: object) -> float:
 
 
 def test_steps_outside_of_compiled_functions(tmp_path: Path) -> None:
-    plain = observed(tmp_path, programs.JAX_MULTI_STEPS)
-    eager = observed(tmp_path, changed(programs.JAX_MULTI_STEPS, ("@jax.jit\n", "")))
+    plain = observed(tmp_path, PROGRAMS["jax multi steps"].text)
+    eager = observed(tmp_path, changed(PROGRAMS["jax multi steps"].text, ("@jax.jit\n", "")))
     ours, theirs = (run.evidence.recording.attempts for run in (plain, eager))
     assert [(a.cls, a.backwards, a.settings) for a in ours] == [
         (a.cls, a.backwards, a.settings) for a in theirs
@@ -51,7 +51,7 @@ def test_steps_outside_of_compiled_functions(tmp_path: Path) -> None:
 
 def test_a_clip_by_itself(tmp_path: Path) -> None:
     text = changed(
-        programs.JAX_CHAIN,
+        PROGRAMS["jax chain"].text,
         (
             "optax.chain(optax.clip_by_global_norm(0.3), optax.adamw(schedule, weight_decay=0.01))",
             "optax.adamw(schedule, weight_decay=0.01)\nclip = optax.clip_by_global_norm(0.3)",
@@ -73,7 +73,7 @@ def test_a_clip_by_itself(tmp_path: Path) -> None:
 
 def test_clips_of_micro_batches_are_not_those_of_updates(tmp_path: Path) -> None:
     text = changed(
-        programs.JAX_MULTI_STEPS,
+        PROGRAMS["jax multi steps"].text,
         ("tx = optax.MultiSteps(", "steps = optax.MultiSteps("),
         (
             "every_k_schedule=3)\n",
@@ -90,7 +90,7 @@ def test_clips_of_micro_batches_are_not_those_of_updates(tmp_path: Path) -> None
 
 def test_a_scale_is_not_exercised(tmp_path: Path) -> None:
     text = changed(
-        programs.JAX_LOOP,
+        PROGRAMS["jax loop"].text,
         ("import optax\n", "import optax\nfrom flax.training.dynamic_scale import DynamicScale\n"),
         ("for step", "scale = DynamicScale()\nfor step"),
         ("loss, grads = jax.value_and_grad(", "scale, _, loss, grads = scale.value_and_grad("),
@@ -104,16 +104,16 @@ def test_a_scale_is_not_exercised(tmp_path: Path) -> None:
 def test_numbers_are_told_where_tensors_are_too_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = observed(tmp_path, programs.JAX_CHAIN).evidence
+    whole = observed(tmp_path, PROGRAMS["jax chain"].text).evidence
     monkeypatch.setattr(reading, "MOST_BYTES", 3 * 4 * 4 * 208)
-    few = observed(tmp_path, programs.JAX_CHAIN).evidence
+    few = observed(tmp_path, PROGRAMS["jax chain"].text).evidence
     assert len(few.program_runs[0].windows) == 3
     ours, theirs = (each.recording.attempts for each in (whole, few))
     assert [(a.settings, a.micro, a.cls) for a in ours] == [
         (a.settings, a.micro, a.cls) for a in theirs
     ]
     monkeypatch.setattr(reading, "MOST_BYTES", 100)
-    none = observed(tmp_path, programs.JAX_CHAIN).evidence
+    none = observed(tmp_path, PROGRAMS["jax chain"].text).evidence
     assert not none.program_runs[0].windows
     assert none.facts["clips_unseen"]
     assert [a.settings for a in none.recording.attempts] == [a.settings for a in ours]

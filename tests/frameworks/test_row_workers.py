@@ -15,9 +15,7 @@ from frameworks.script_runs import Run, apart, calls
 from frameworks.subprocesses import environment, interpreter, kill, run_python
 from tiers import cases, exhaustive
 
-pytestmark = [
-    *(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax),
-]
+pytestmark = [*(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax)]
 
 FRAMEWORKS = ("torch", "tensorflow", "paddle", "jax")
 PROCESSES = ("torch", "paddle")

@@ -152,8 +152,7 @@ def test_correct_scripts_of_torch_are_equal(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.paddle
 @pytest.mark.parametrize(
-    "name",
-    cases(list(RECIPES)[:2], quick=[], reason="correct scripts of Paddle"),
+    "name", cases(list(RECIPES)[:2], quick=[], reason="correct scripts of Paddle")
 )
 def test_correct_scripts_of_paddle_are_equal(tmp_path: Path, name: str) -> None:
     require("paddle")

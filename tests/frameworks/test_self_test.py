@@ -19,10 +19,7 @@ RECIPE = Path(__file__).parents[1] / "mutants" / "recipe.yaml"
 @pytest.mark.timeout(5400)  # XLA compiles every planted script, twice and more
 @pytest.mark.parametrize(
     "framework",
-    [
-        pytest.param("torch", marks=pytest.mark.torch),
-        pytest.param("jax", marks=pytest.mark.jax),
-    ],
+    [pytest.param("torch", marks=pytest.mark.torch), pytest.param("jax", marks=pytest.mark.jax)],
 )
 def test_every_level_sees_its_canary(framework: str, tmp_path: Path) -> None:
     require(framework)

@@ -120,9 +120,7 @@ def test_every_operation_computes_and_stores_as_the_recipe_says(
     assert found["gradients"] < LIMITS[ALL[name].precision.compute_dtype]
 
 
-def test_the_softmax_of_the_script_has_the_gradient_of_float32(
-    measured: Mapping[str, Any],
-) -> None:
+def test_the_softmax_of_the_script_has_the_gradient_of_float32(measured: Mapping[str, Any]) -> None:
     for name in QUICK:
         found, half = measured[name]["softmax"], ALL[name].precision.compute_dtype
         assert (found is None) == (ALL[name].precision.ops.reductions != "float32_stored_half")

@@ -110,7 +110,7 @@ def test_a_fork_gets_the_signals(sent: signal.Signals, tmp_path: Path) -> None:
     assert gone(fork)
 
 
-SERVER = "import psutil\nprint(psutil.Process().parents()[1].pid)\n"
+SERVER = "import os\nprint(os.getppid())\n"
 
 
 def test_processes_that_share_their_servers_end_them_with_their_owner(

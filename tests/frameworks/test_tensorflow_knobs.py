@@ -128,9 +128,7 @@ def checkpoint(run: Run) -> dict[str, np.ndarray]:
 
 
 @exhaustive("half weights and averages; `make test` has test_tensorflow_frozen")
-def test_checkpoints_hold_float32_weights_and_canonical_moments(
-    ran: Mapping[str, Run],
-) -> None:
+def test_checkpoints_hold_float32_weights_and_canonical_moments(ran: Mapping[str, Run]) -> None:
     arrays = checkpoint(ran["full"])
     assert {array.dtype for array in arrays.values()} == {np.dtype(np.float32)}
     kernel = "bert.encoder.layer.0.intermediate.dense.weight"

@@ -302,8 +302,7 @@ def test_operations_compute_in_the_chosen_types(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit",
-    cases(["sample", "microbatch", "token"], quick=["token"], reason="means of half losses"),
+    "unit", cases(["sample", "microbatch", "token"], quick=["token"], reason="means of half losses")
 )
 def test_losses_of_rows_in_half_are_summed_in_float32(tmp_path: Path, unit: str) -> None:
     precision = BFLOAT16 | {"ops": {"losses": "compute"}}

@@ -11,12 +11,12 @@ import pytest
 from crosscast_parity.planning.runs import recipe_variants
 from crosscast_parity.self_test.mutation import Mutation
 from frameworks.subprocesses import run_python
+from mutants.bugs import bugs_of
 from mutants.emitted import Texts, texts_for, variants
-from mutants.jax_bugs import MUTATIONS
-from mutants.jax_storage import STORAGE
-from mutants.jax_window import PRECISION
+from mutants.jax_window import WINDOW
 from mutants.rewrites import REWRITES
 from mutants.spelling import runtime, train, written
+from mutants.storage import bugs_of as stored_bugs
 from mutants.storage import recipe_in, stages_of
 from tiers import exhaustive
 
@@ -48,9 +48,10 @@ def stored() -> Texts:
 
 
 def test_a_bug_is_another_program_and_one_that_stops_is_told(tell: Tell) -> None:
-    stops = written("sum_loss", train("loss = loss_fn(model, batch)", "loss = loss_fn(model)"))
-    late = written("no_shuffle", runtime("rows", "itertools.count(start)", "range(9)"))
-    told = tell([stops, late, PRECISION[0]], variants("jax")["main"])
+    stops = train("loss = loss_fn(model, batch)", "loss = loss_fn(model)")
+    late = runtime("rows", "itertools.count(start)", "range(9)")
+    other = {"sum_loss": stops, "no_shuffle": late, "loss_half": WINDOW["loss_half"]}
+    told = tell(written(other), variants("jax")["main"])
     assert told["sum_loss"]["stopped"].startswith("TypeError")
     assert told["no_shuffle"] == told["clean"]
     assert told["loss_half"]["programs"] not in ("", told["clean"]["programs"])
@@ -59,14 +60,17 @@ def test_a_bug_is_another_program_and_one_that_stops_is_told(tell: Tell) -> None
 @exhaustive("traces the scripts of JAX with every bug and every rewrite")
 def test_every_bug_and_every_rewrite_is_traced(tell: Tell) -> None:
     texts = variants("jax")["main"]
-    changes = [bug for bug in (*MUTATIONS, *REWRITES["jax"]) if TRACED & bug.mutate(texts).keys()]
+    changes = [
+        bug for bug in (*bugs_of("jax"), *REWRITES["jax"]) if TRACED & bug.mutate(texts).keys()
+    ]
     told = tell(changes, texts)
     assert {name: of["stopped"] for name, of in told.items() if of["stopped"]} == {}
 
 
 @exhaustive("traces the scripts of JAX with every bug of storage")
 def test_every_bug_of_storage_is_traced_and_another_program(tell: Tell) -> None:
-    told = tell(STORAGE, stored())
+    bugs = stored_bugs("jax")
+    told = tell(bugs, stored())
     assert {name: of["stopped"] for name, of in told.items() if of["stopped"]} == {}
     clean = told["clean"]["programs"]
-    assert [bug.name for bug in STORAGE if told[bug.name]["programs"] == clean] == []
+    assert [bug.name for bug in bugs if told[bug.name]["programs"] == clean] == []

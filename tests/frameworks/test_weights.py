@@ -18,7 +18,7 @@ from crosscast.weights.writer import text_of
 from crosscast_parity.weights.command import Request, check, match
 from crosscast_parity.weights.report import as_json, found_problems, problems, summary, table
 from crosscast_parity.weights.search import Found
-from frameworks.own_weight_models import PADDLE, TORCH, write_models
+from frameworks.own_weight_models import SOURCES, write_models
 from frameworks.subprocesses import pythons, require
 from tiers import cases
 
@@ -30,11 +30,7 @@ SILENT = {"words.attention.in_proj_bias.key", "words.k.bias"}
 
 def request_of(path: Path, *targets: str, rows: Path | None = None) -> Request:
     return Request(
-        recipe=load(str(path)),
-        folder=path.parent,
-        targets=targets,
-        rows=rows,
-        python=pythons(*ALL),
+        recipe=load(str(path)), folder=path.parent, targets=targets, rows=rows, python=pythons(*ALL)
     )
 
 
@@ -217,9 +213,13 @@ def test_rows_that_the_model_does_not_take(tmp_path: Path) -> None:
 
 
 def test_models_that_do_not_fit_name_what_is_left_over(tmp_path: Path) -> None:
-    paddle = PADDLE.replace("return self.second(", "return self.third(").replace(
-        "self.first, self.second = nn.Linear(6, 6), nn.Linear(6, 6)",
-        "self.first, self.third = nn.Linear(6, 6), nn.Linear(6, 7)",
+    paddle = (
+        SOURCES["paddle"]
+        .replace("return self.second(", "return self.third(")
+        .replace(
+            "self.first, self.second = nn.Linear(6, 6), nn.Linear(6, 6)",
+            "self.first, self.third = nn.Linear(6, 6), nn.Linear(6, 7)",
+        )
     )
     found = match(request_of(write_models(tmp_path, paddle=paddle), "torch", "paddle"))
     texts = [d.message for d in found_problems(found) if d.code == "CC764"]
@@ -232,7 +232,7 @@ def test_models_that_do_not_fit_name_what_is_left_over(tmp_path: Path) -> None:
 
 def test_models_that_differ_a_little_are_matched_but_not_proved(tmp_path: Path) -> None:
     """A wrong epsilon, activation or padding must not hide which weight is which."""
-    torch = TORCH.replace("torch.tanh(self.first(x))", "torch.sigmoid(self.first(x))")
+    torch = SOURCES["torch"].replace("torch.tanh(self.first(x))", "torch.sigmoid(self.first(x))")
     path = write_models(tmp_path, torch=torch)
     found = match(request_of(path, "torch", "paddle"))
     assert not found.proof.same

@@ -15,9 +15,7 @@ from frameworks.same_training import same_training
 from frameworks.script_runs import Run, calls
 from frameworks.subprocesses import completed, environment, warm
 
-PARALLEL: dict[str, Any] = {
-    "distributed": {"strategy": "data_parallel", "processes_per_node": 2},
-}
+PARALLEL: dict[str, Any] = {"distributed": {"strategy": "data_parallel", "processes_per_node": 2}}
 SGD = {"name": "sgd", "learning_rate": 0.05, "momentum": 0.9}
 CLIPPED = {"kind": "global_norm", "max_norm": 0.2}
 LION = {"name": "lion", "learning_rate": 1e-3}

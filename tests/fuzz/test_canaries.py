@@ -89,10 +89,7 @@ OWN: dict[str, dict[str, Change]] = {
             "(partial(jnp.where, finite), averages",
             "(lambda new, _: new, averages",
         ),
-        "skips count as updates": (
-            'state.updates += not row["skipped"]',
-            "state.updates += 1",
-        ),
+        "skips count as updates": ('state.updates += not row["skipped"]', "state.updates += 1"),
     },
 }
 TARGETS = cases(

@@ -48,10 +48,7 @@ DYNAMIC = [
 ]
 STATIC = {"mode": "static", "scale": 4.0}
 COVERING = [DYNAMIC[index] for index in (0, 11, 22, 35)]
-SECTIONS = {
-    "covering": [*COVERING, *DYNAMIC[36:], STATIC],
-    "all": [*DYNAMIC, STATIC],
-}
+SECTIONS = {"covering": [*COVERING, *DYNAMIC[36:], STATIC], "all": [*DYNAMIC, STATIC]}
 """Settings of a scale whose patterns run through whole windows."""
 
 

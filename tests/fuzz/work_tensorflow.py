@@ -7,13 +7,12 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 from tensorflow import keras
 
 # isort: split
 from crosscast_tensorflow.inside.toy import counters, main, set_policy, tensor
-from fuzz.walk import walk
+from fuzz.walk import walk, window_patterns
 
 
 class OneWeight(keras.Model):  # type: ignore[misc]
@@ -22,31 +21,16 @@ class OneWeight(keras.Model):  # type: ignore[misc]
         self.weight = self.add_weight(shape=(), name="kernel")
 
 
+def loss(model: OneWeight, batch: dict[str, tf.Tensor]) -> tf.Tensor:
+    return tensor(model.weight) * batch["x"]
+
+
 def patterns(step: ModuleType, job: dict[str, Any]) -> dict[str, Any]:
     """Run every pattern of overflows through train_window, with one weight of one number."""
     set_policy(step)
     model = OneWeight()
     state = step.TrainState(model, step.make_optimizer(model))
-    seen: list[Any] = []
-
-    def loss(model: OneWeight, batch: dict[str, tf.Tensor]) -> tf.Tensor:
-        return tensor(model.weight) * batch["x"]
-
-    def visit(overflow: bool) -> None:
-        batch = {"labels": np.zeros(1), "x": np.float32(np.inf if overflow else 0.0)}
-        row = step.train_window(state, [batch], loss)
-        seen.append((row["scale"], row["skipped"], *counters(state)))
-
-    def save() -> Any:
-        machine = getattr(state, "loss_scale", None)
-        return machine and replace(machine)
-
-    def restore(saved: Any) -> None:
-        if saved:
-            state.loss_scale = replace(saved)
-
-    walk(job["length"], visit, save, restore)
-    return {"seen": seen}
+    return window_patterns(step, state, loss, counters, job["length"])
 
 
 def machine_patterns(step: ModuleType, job: dict[str, Any]) -> dict[str, Any]:

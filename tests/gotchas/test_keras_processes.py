@@ -57,9 +57,7 @@ def same(entry: dict[str, Any], two: dict[str, Any]) -> bool:
     return all(close) and two["weights"] == pytest.approx(entry["weights"], rel=1e-4)
 
 
-def test_an_overflow_in_one_process_skips_in_both(
-    found: dict[str, list[dict[str, Any]]],
-) -> None:
+def test_an_overflow_in_one_process_skips_in_both(found: dict[str, list[dict[str, Any]]]) -> None:
     first, second = found["two"]
     assert [row["skipped"] for row in first["rows"]] == [False, True, False, False]
     assert [row["scale"] for row in first["rows"]] == [64.0, 64.0, 32.0, 32.0]

@@ -35,10 +35,7 @@ FAULTS = (
         Adapt.HALF_COPIES,
     ),
 )
-WIDENED = {
-    "mixed": {"conv", "attention", "inner", "logits"},
-    "full": {"gate"},
-}
+WIDENED = {"mixed": {"conv", "attention", "inner", "logits"}, "full": {"gate"}}
 """What is half in a mode, and is float32 without the adaptation."""
 
 

@@ -51,11 +51,7 @@ TYPE_FAULTS = (
         TENSORFLOW,
     ),
     Mutation(
-        19,
-        "gelu in half",
-        "bert",
-        (('["dense"](x).astype(jnp.float32)', '["dense"](x)'),),
-        JAX,
+        19, "gelu in half", "bert", (('["dense"](x).astype(jnp.float32)', '["dense"](x)'),), JAX
     ),
     Mutation(
         19,

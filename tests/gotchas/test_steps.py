@@ -15,13 +15,12 @@ from crosscast.reference.interpreter import Trace
 from frameworks.emitted_script import emit, tiny_recipe
 from frameworks.subprocesses import run_python
 from frameworks.toy_training import make_toy
-from gotchas import mutations, mutations_jax
 from gotchas.mutation import ALL, JAX, Mutation
+from gotchas.mutations import MUTATIONS, RECIPES, RECIPES_OF_JAX
 from tiers import cases, selected
 
-MUTATIONS = (*mutations.MUTATIONS, *mutations_jax.MUTATIONS)
-RECIPES = mutations.RECIPES | mutations_jax.RECIPES
-OF_JAX = set(mutations_jax.RECIPES)
+EVERY_RECIPE = RECIPES | RECIPES_OF_JAX
+OF_JAX = set(RECIPES_OF_JAX)
 EXACT = ("n_micro", "rows", "skipped", "updates", "scale", "lr")
 Case = tuple[str, str]
 """Name of the folder, name of the recipe."""
@@ -78,13 +77,13 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def recipe_of(name: str) -> Recipe:
     batch = {"micro_batch_size": 2, "global_batch_size": 8}
-    return tiny_recipe(name=name, batch=batch, **RECIPES[name])
+    return tiny_recipe(name=name, batch=batch, **EVERY_RECIPE[name])
 
 
 def run_all(
     target: str, root: Path, whole: Collection[str], mutations: Sequence[Mutation]
 ) -> dict[str, Ran]:
-    recipes = {name: recipe_of(name) for name in RECIPES}
+    recipes = {name: recipe_of(name) for name in EVERY_RECIPE}
     toys = {name: make_toy(recipe) for name, recipe in recipes.items()}
     folders = {name: name for name in whole}
     folders |= {m.name: m.recipe for m in mutations}
@@ -126,7 +125,7 @@ def marked(target: str) -> Any:
         [
             pytest.param(target, recipe, marks=marked(target))
             for target in ALL
-            for recipe in RECIPES
+            for recipe in EVERY_RECIPE
             if target == JAX or recipe not in OF_JAX
         ],
         quick=[],

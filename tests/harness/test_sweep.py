@@ -51,14 +51,7 @@ def test_seeds_share_the_task_and_targets_the_weights(tmp_path: Path) -> None:
     assert {cell.eval_rows for cell in cells} == {512}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"windows": 20},
-        {"threads": 2},
-        {"device": "gpu"},
-    ],
-)
+@pytest.mark.parametrize("change", [{"windows": 20}, {"threads": 2}, {"device": "gpu"}])
 def test_what_changes_the_numbers_changes_the_cell(tmp_path: Path, change: dict[str, Any]) -> None:
     (cell,) = make_cells(tmp_path, points(tmp_path, seeds=(1,)))
     (other,) = make_cells(tmp_path, points(tmp_path, seeds=(1,)), **change)
@@ -110,9 +103,7 @@ def test_one_bad_cell_never_loses_the_others(bad: tuple[SweepTable, Silent]) -> 
     assert exit_code(table) == 1
 
 
-def test_results_of_a_kind_that_may_change_are_tried_again_by_the_next_call(
-    tmp_path: Path,
-) -> None:
+def test_results_of_a_kind_that_may_change_are_tried_again_by_the_next_call(tmp_path: Path) -> None:
     bugs = {"b": "crash", "c": "cannot_run", "d": "stops"}
     grid = points(tmp_path, ("a", "b", "c", "d"), (1,))
     run(tmp_path, grid, bugs)

@@ -297,11 +297,7 @@ def test_durations(seconds: float, words: str) -> None:
     ],
 )
 def test_bad_options_are_one_message(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    flags: tuple[str, ...],
-    code: int,
-    words: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], code: int, words: str
 ) -> None:
     write_recipe(tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -88,9 +88,7 @@ def results(toy: OnToy) -> dict[str, str]:
 ALL_PASS = dict.fromkeys(("L0b active", "L1b active", "L0b own-values", "L1b own-values"), "pass")
 
 
-def test_a_step_that_does_what_the_recipe_says_passes(
-    right: tuple[OnToy, list[Progress]],
-) -> None:
+def test_a_step_that_does_what_the_recipe_says_passes(right: tuple[OnToy, list[Progress]]) -> None:
     toy, events = right
     assert results(toy) == ALL_PASS
     assert [len(run.seen.rows) for run in toy.runs] == [64, 64]

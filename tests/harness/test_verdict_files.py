@@ -90,11 +90,7 @@ def scaling(*verdicts: str) -> ScalingReport:
         Check(level="L2", name="loss", result="fail", wording=EVIL, value=7.5, limit=1.0),
     )
     run = ShapeReport(
-        scene="overflow",
-        shape=subject.shapes[-1],
-        outcome=finished(),
-        checks=checks,
-        cause="",
+        scene="overflow", shape=subject.shapes[-1], outcome=finished(), checks=checks, cause=""
     )
     targets: list[Any] = [
         TargetReport(target=f"t{n}", verdict=verdict, wording=EVIL, runs=(run,))  # type: ignore[arg-type]
@@ -107,23 +103,12 @@ def models(*, same: bool, metrics: bool = True) -> Result:
     known = WeightsMap(frameworks=("torch", "paddle"), entries=())
     outputs = 1e-7 if same else 0.5
     compared = Comparison(
-        first="torch",
-        other="paddle",
-        ours=(),
-        theirs=(),
-        compared=(),
-        outputs=outputs,
-        weights=0.0,
+        first="torch", other="paddle", ours=(), theirs=(), compared=(), outputs=outputs, weights=0.0
     )
     judgement = Judgement(comparison=compared, output=None, gradient=None, differences=())
     left: dict[str, list[str]] = {"torch": [], "paddle": [] if same else ["spare [3]"]}
     return Result(
-        known=known,
-        matched=True,
-        left=left,
-        state=True,
-        metrics=metrics,
-        judgements=(judgement,),
+        known=known, matched=True, left=left, state=True, metrics=metrics, judgements=(judgement,)
     )
 
 

@@ -25,11 +25,13 @@ from crosscast_parity.planning.options import Options, make_options
 from crosscast_parity.planning.runs import Stage
 from crosscast_parity.planning.stages import toy_stages
 from crosscast_parity.self_test.mutation import Mutation
+from mutants.bugs import bugs_of
 from mutants.catalogue import BUGS
 from mutants.emitted import compile_to
 from mutants.journal import Journal
 from mutants.run import FRAMEWORKS
 from mutants.shared_late import CAUSES
+from mutants.spelling import written
 from mutants.trials import AT_ONCE, REFERENCE, Plant, load_recipe, quick_stages
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "measurements" / "bisection-score.md"
@@ -90,9 +92,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _all(framework: str, only: Sequence[str], output: Path, options: Options) -> Iterator[Blamed]:
     """Yield the bugs of one field with what was blamed for them."""
-    planted: Sequence[Mutation] = import_module(f"mutants.{framework}_bugs").MUTATIONS
     bugs = [
-        trial for trial in planted if BUGS[trial.name].field and (not only or trial.name in only)
+        trial
+        for trial in bugs_of(framework)
+        if BUGS[trial.name].field and (not only or trial.name in only)
     ]
     journal = Journal(output / f"{framework}.json", [framework])
     about = {bug.name: {"bug": repr(bug)} for bug in bugs}
@@ -116,7 +119,7 @@ def _explained(
     framework: str, only: Sequence[str], output: Path, options: Options
 ) -> Iterator[Explained]:
     """Yield the bugs that act late with what the toy says of them."""
-    late: Sequence[Mutation] = import_module(f"mutants.{framework}_late").LATE
+    late = written(import_module(f"mutants.{framework}_late").LATE)
     bugs = [bug for bug in late if bug.name in CAUSES and (not only or bug.name in only)]
     journal = Journal(output / f"{framework}-late.json", [framework])
     about = {bug.name: {"bug": repr(bug)} for bug in bugs}

@@ -52,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("--only", default="", metavar="TEXT", help="groups with this text in their name")
     add("--settings", default="", metavar="TEXT", help="what is varied, with this text in its name")
+    add("--frameworks", default="", metavar="F,...", help="only these beside the reference")
     add("--jobs", type=int, default=2, help="parallel processes")
     add("--output", type=Path, default=Path("build/false-alarms"))
     add("--docs", action="store_true", help=f"write docs/measurements/{PAGE.name}")
@@ -62,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for group in groups():
         if options.only in group.name:
             wanted = tuple(chosen for chosen in group.settings if options.settings in chosen.name)
+            if options.frameworks:
+                wanted = tuple(_only(wanted, options.frameworks.split(",")))
             chosen = replace(group, settings=wanted)
             found += _of_group(chosen, options.output, options.jobs, journal)
     plain = [asdict(trial) for trial in found]
@@ -72,6 +75,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         PAGE.write_text(text, encoding="utf-8")
     print(text)
     return int(any(trial.alarms for trial in found))
+
+
+def _only(settings: Sequence[Setting], frameworks: Sequence[str]) -> Iterator[Setting]:
+    """Yield the settings that have one of these frameworks, without the others."""
+    for setting in settings:
+        kept = tuple(name for name in setting.frameworks if name in frameworks)
+        if kept:
+            yield replace(setting, frameworks=kept)
 
 
 def _of_group(group: Group, output: Path, jobs: int, journal: Journal) -> Iterator[Comparison]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from crosscast.targets.harness import Edit
-from crosscast_parity.self_test.mutation import Mutation
-from mutants.spelling import runtime, train, written
+from mutants.spelling import Spellings, runtime, train
 
 EVALUATED = "    model.eval()\n"
 RIGHT = "jnp.argmax(logits, axis=-1) == labels"
@@ -35,39 +34,28 @@ def loss_in(dtype: str) -> tuple[Edit, ...]:
     )
 
 
-PRODUCTS: tuple[Mutation, ...] = (
-    written("checkpoint_no_growth", runtime("state", '"good": machine.good', '"good": 0')),
-    written("evaluated_in_float32", in_type("jnp.float32")),
-    written("evaluated_in_other_half", in_type("jnp.bfloat16")),
-    written("evaluated_loss_in_half", loss_in("jnp.float16")),
-    written(
-        "batches_evaluated_alike",
-        (
-            train(RESULT, RESULT.replace("losses.sum()", "losses.mean()")),
-            train(SHARES, "(sums / [-(-n_rows // SETTINGS.micro_batch_size), n_rows]).tolist()"),
-        ),
+PRODUCTS: Spellings = {
+    "checkpoint_no_growth": runtime("state", '"good": machine.good', '"good": 0'),
+    "evaluated_in_float32": in_type("jnp.float32"),
+    "evaluated_in_other_half": in_type("jnp.bfloat16"),
+    "evaluated_loss_in_half": loss_in("jnp.float16"),
+    "batches_evaluated_alike": (
+        train(RESULT, RESULT.replace("losses.sum()", "losses.mean()")),
+        train(SHARES, "(sums / [-(-n_rows // SETTINGS.micro_batch_size), n_rows]).tolist()"),
     ),
-    written("dropout_in_evaluation", train(EVALUATED, "")),
-    written(
-        "one_of_two_best",
-        train(RIGHT, "(jax.lax.top_k(logits, 2)[1] == labels[:, None]).any(axis=-1)"),
+    "dropout_in_evaluation": train(EVALUATED, ""),
+    "one_of_two_best": train(
+        RIGHT, "(jax.lax.top_k(logits, 2)[1] == labels[:, None]).any(axis=-1)"
     ),
-    written("least_likely", train(RIGHT, RIGHT.replace("argmax", "argmin"))),
-    written(
-        "resumed_growth_lost",
-        runtime("state", 'counters["scale"], counters["good"]\n', 'counters["scale"], 0\n'),
+    "least_likely": train(RIGHT, RIGHT.replace("argmax", "argmin")),
+    "resumed_growth_lost": runtime(
+        "state", 'counters["scale"], counters["good"]\n', 'counters["scale"], 0\n'
     ),
-    written("resumed_steps_lost", runtime("state", COUNT, COUNT.replace("state.updates", "0"))),
-    written(
-        "labels_as_booleans",
-        train(
-            BATCH,
-            f'    batch = batch | {{"labels": batch["labels"].astype(bool)}}\n{BATCH}',
-        ),
+    "resumed_steps_lost": runtime("state", COUNT, COUNT.replace("state.updates", "0")),
+    "labels_as_booleans": train(
+        BATCH, f'    batch = batch | {{"labels": batch["labels"].astype(bool)}}\n{BATCH}'
     ),
-    written("losses_summed_in_half", train("np.zeros(2), 0", "np.zeros(2, np.float16), 0")),
-    written("resumed_steps_windows", runtime("state", COUNT, COUNT.replace("updates", "windows"))),
-    written(
-        "resumed_step_behind", runtime("state", COUNT, COUNT.replace("updates", "updates - 1"))
-    ),
-)
+    "losses_summed_in_half": train("np.zeros(2), 0", "np.zeros(2, np.float16), 0"),
+    "resumed_steps_windows": runtime("state", COUNT, COUNT.replace("updates", "windows")),
+    "resumed_step_behind": runtime("state", COUNT, COUNT.replace("updates", "updates - 1")),
+}

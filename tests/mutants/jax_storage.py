@@ -5,18 +5,13 @@ Flax casts float32 weights where they are used: bugs of half copies have no plac
 
 from __future__ import annotations
 
-from functools import partial
-
 from crosscast.targets.harness import Edit
-from crosscast_parity.self_test.mutation import Mutation
 from mutants.jax_products import loss_in
 from mutants.jax_window import ADD, APPLIED, DIVIDE, LOGITS, SUMS, UPDATE
-from mutants.spelling import model, train
-from mutants.storage_catalogue import stored
+from mutants.spelling import Spellings, model, train
 
-_half = partial(stored, "\nHALF = ")
-_scaled = partial(stored, "INIT_SCALE = ")
-_any = partial(stored, "")
+MARK = "\nHALF = "
+"""Stands only in scripts that store half."""
 SUM = "        return self.LayerNorm(residual + x)\n"
 DROPPED_SUM = f"        x = self.dropout(x)\n{SUM}"
 TYPES = "        self.token_type_embeddings = table(TYPE_VOCAB_SIZE, rngs)\n"
@@ -55,182 +50,118 @@ def _rounded_weights(condition: str) -> tuple[Edit, ...]:
             f"{APPLIED}    weights = jax.tree_util.tree_map_with_path(\n"
             f"        lambda path, w: {ROUNDED.format('w')} if {condition} else w, weights\n"
             "    )\n",
-        ),
+        )
     )
 
 
-STORAGE: tuple[Mutation, ...] = (
-    _half(
-        "one_sum_float32",
-        model(
-            SUM,
-            "        if self.dense.in_features == INTERMEDIATE_SIZE:\n"
-            f"            return self.LayerNorm(residual{WIDE} + x)\n{SUM}",
-        ),
+STORAGE: Spellings = {
+    "one_sum_float32": model(
+        SUM,
+        "        if self.dense.in_features == INTERMEDIATE_SIZE:\n"
+        f"            return self.LayerNorm(residual{WIDE} + x)\n{SUM}",
     ),
-    _half("all_sums_float32", model(SUM, SUM.replace("residual", f"residual{WIDE}"))),
-    _half(
-        "norm_kept_float32",
-        [
-            model(TYPES + NORM, f"{TYPES}{NORM}        self.LayerNorm.dtype = jnp.float32\n"),
-            model(
-                EMBEDDED, EMBEDDED.replace("self.dropout(", "nnx.Dropout.__call__(self.dropout, ")
-            ),
-        ],
+    "all_sums_float32": model(SUM, SUM.replace("residual", f"residual{WIDE}")),
+    "norm_kept_float32": [
+        model(TYPES + NORM, f"{TYPES}{NORM}        self.LayerNorm.dtype = jnp.float32\n"),
+        model(EMBEDDED, EMBEDDED.replace("self.dropout(", "nnx.Dropout.__call__(self.dropout, ")),
+    ],
+    "statistics_half": model(
+        SUM,
+        "        x = residual + x\n"
+        "        x = x - x.mean(-1, keepdims=True)\n"
+        "        x = x / jnp.sqrt((x * x).mean(-1, keepdims=True) + LAYER_NORM_EPS)\n"
+        "        scale, bias = self.LayerNorm.scale, self.LayerNorm.bias\n"
+        "        return x * scale[...].astype(HALF) + bias[...].astype(HALF)\n",
     ),
-    _half(
-        "statistics_half",
-        model(
-            SUM,
-            "        x = residual + x\n"
-            "        x = x - x.mean(-1, keepdims=True)\n"
-            "        x = x / jnp.sqrt((x * x).mean(-1, keepdims=True) + LAYER_NORM_EPS)\n"
-            "        scale, bias = self.LayerNorm.scale, self.LayerNorm.bias\n"
-            "        return x * scale[...].astype(HALF) + bias[...].astype(HALF)\n",
-        ),
+    "softmax_sums_half": model(
+        SOFTMAX,
+        "        scores = (scores / HEAD_SIZE**0.5 + mask).astype(v.dtype)\n"
+        "        scores = jnp.exp(scores - scores.max(-1, keepdims=True))\n"
+        "        weights = scores / scores.sum(-1, keepdims=True)\n",
     ),
-    _half(
-        "softmax_sums_half",
-        model(
-            SOFTMAX,
-            "        scores = (scores / HEAD_SIZE**0.5 + mask).astype(v.dtype)\n"
-            "        scores = jnp.exp(scores - scores.max(-1, keepdims=True))\n"
-            "        weights = scores / scores.sum(-1, keepdims=True)\n",
-        ),
+    "softmax_rounded_twice": model(
+        SOFTMAX,
+        "        scores = (scores / HEAD_SIZE**0.5 + mask).astype(v.dtype)\n"
+        "        weights = nnx.softmax(scores.astype(jnp.float32)).astype(v.dtype)\n",
     ),
-    _half(
-        "softmax_rounded_twice",
-        model(
-            SOFTMAX,
-            "        scores = (scores / HEAD_SIZE**0.5 + mask).astype(v.dtype)\n"
-            "        weights = nnx.softmax(scores.astype(jnp.float32)).astype(v.dtype)\n",
-        ),
-    ),
-    _half("softmax_float32", model(SOFTMAX, SOFTMAX.replace(".astype(v.dtype)", ""))),
-    _half("loss_half", train(LOGITS, LOGITS.replace(WIDE, ""))),
-    _half(
-        "loss_sum_half",
-        _with_half(train(SUMMED, f"    return losses.astype(HALF).sum(){WIDE}\n")),
-    ),
-    _half(
-        "window_loss_half",
-        _with_half(
-            train(
-                SUMS,
-                f"    window_loss = {ROUNDED.format('(window_loss + loss)')}\n"
-                "    return rest, totals, window_loss\n",
-            )
-        ),
-    ),
-    _half("evaluated_loss_half", _with_half(*loss_in("HALF"))),
-    _half(
-        "embeddings_sum_half",
-        [
-            model(
-                LOOKUP,
-                "        x = self.word_embeddings(input_ids).astype(HALF)\n"
-                "        x = x + self.token_type_embeddings(token_type_ids).astype(HALF)\n",
-            ),
-            model(PLACES, PLACES.replace("(positions)", "(positions).astype(HALF)")),
-        ],
-    ),
-    _half(
-        "embeddings_rounded_twice", model(PLACES, f"        x = {ROUNDED.format('x')}\n{PLACES}")
-    ),
-    _half(
-        "table_half",
-        model(
-            "self.word_embeddings(input_ids)",
-            "self.word_embeddings.embedding[...].astype(HALF)[input_ids]",
-        ),
-    ),
-    _half(
-        "gelu_float32",
-        [
-            model(LAYERS, f"{LAYERS}        layers[0].first = True\n"),
-            model(
-                GELU,
-                f"({GELU.replace('y,', f'y{WIDE},')}.astype(HALF)"
-                f" if hasattr(self, 'first') else {GELU})",
-            ),
-        ],
-    ),
-    _half("tanh_float32", model("return jnp.tanh(x)", f"return jnp.tanh(x{WIDE}).astype(x.dtype)")),
-    _half(
-        "pooler_float32",
-        model(
-            POOLED,
-            '        pooler = self.pooler["dense"]\n'
-            f"        x = x[:, 0]{WIDE} @ pooler.kernel[...] + pooler.bias[...]\n"
-            "        x = x.astype(HALF)\n",
-        ),
-    ),
-    _half(
-        "classifier_float32",
-        model(CLASSIFIER, f"{CLASSIFIER}        self.classifier.dtype = jnp.float32\n"),
-    ),
-    _half(
-        "attention_float32",
-        [
-            model(SCORES, SCORES.replace("q, k", f"q{WIDE}, k{WIDE}")),
-            model(
-                CONTEXT,
-                CONTEXT.replace("weights, v)", f"weights{WIDE}, v{WIDE}).astype(v.dtype)"),
-            ),
-        ],
-    ),
-    _half("dropout_scale_half", model(KEPT, "        return super().__call__(x)\n")),
-    _half(
-        "dropout_float32",
-        model(
-            DROPPED_SUM,
-            DROPPED_SUM.replace("self.dropout(x)", f"nnx.Dropout.__call__(self.dropout, x{WIDE})"),
-        ),
-    ),
-    _any("attention_dropout_missing", model(DROPPED, "")),
-    _any(
-        "attention_dropout_twice",
-        model(CONTEXT, CONTEXT.replace("return ", "return self.dropout(").replace("v)", "v))")),
-    ),
-    _any("attention_scale", model(SOFTMAX, SOFTMAX.replace("HEAD_SIZE**0.5", "HEAD_SIZE"))),
-    _any("attention_unscaled", model(SOFTMAX, SOFTMAX.replace(" / HEAD_SIZE**0.5", ""))),
-    _any("attention_mask_on_queries", model(MASK, MASK.replace("None, None, :", "None, :, None"))),
-    _any("attention_mask_weak", model(MASK, MASK.replace("1e9", "1.0"))),
-    _scaled(
-        "stored_other_half",
-        model(SUM, SUM.replace("+ x)", "+ x).astype(jnp.bfloat16).astype(HALF)")),
-    ),
-    _scaled(
-        "gradients_other_half",
+    "softmax_float32": model(SOFTMAX, SOFTMAX.replace(".astype(v.dtype)", "")),
+    "loss_half": train(LOGITS, LOGITS.replace(WIDE, "")),
+    "loss_sum_half": _with_half(train(SUMMED, f"    return losses.astype(HALF).sum(){WIDE}\n")),
+    "window_loss_half": _with_half(
         train(
-            ADD,
-            "    rounded = jax.tree.map(lambda g: g.astype(jnp.bfloat16), gradients)\n"
-            f"{ADD.replace(', gradients', ', rounded')}",
+            SUMS,
+            f"    window_loss = {ROUNDED.format('(window_loss + loss)')}\n"
+            "    return rest, totals, window_loss\n",
+        )
+    ),
+    "evaluated_loss_half": _with_half(*loss_in("HALF")),
+    "embeddings_sum_half": [
+        model(
+            LOOKUP,
+            "        x = self.word_embeddings(input_ids).astype(HALF)\n"
+            "        x = x + self.token_type_embeddings(token_type_ids).astype(HALF)\n",
         ),
+        model(PLACES, PLACES.replace("(positions)", "(positions).astype(HALF)")),
+    ],
+    "embeddings_rounded_twice": model(PLACES, f"        x = {ROUNDED.format('x')}\n{PLACES}"),
+    "table_half": model(
+        "self.word_embeddings(input_ids)",
+        "self.word_embeddings.embedding[...].astype(HALF)[input_ids]",
     ),
-    _half("masters_rounded", _rounded_weights("path")),
-    _half("norm_weights_half", _rounded_weights('"LayerNorm" in str(path)')),
-    _half(
-        "gradients_half",
-        _with_half(
-            train(
-                ADD,
-                f"{ADD}    totals = jax.tree.map(lambda t: {ROUNDED.format('t')}, totals)\n",
-            )
+    "gelu_float32": [
+        model(LAYERS, f"{LAYERS}        layers[0].first = True\n"),
+        model(
+            GELU,
+            f"({GELU.replace('y,', f'y{WIDE},')}.astype(HALF)"
+            f" if hasattr(self, 'first') else {GELU})",
         ),
+    ],
+    "tanh_float32": model("return jnp.tanh(x)", f"return jnp.tanh(x{WIDE}).astype(x.dtype)"),
+    "pooler_float32": model(
+        POOLED,
+        '        pooler = self.pooler["dense"]\n'
+        f"        x = x[:, 0]{WIDE} @ pooler.kernel[...] + pooler.bias[...]\n"
+        "        x = x.astype(HALF)\n",
     ),
-    _half(
-        "decay_of_rounded",
-        _with_half(
-            train(
-                UPDATE,
-                f"    rounded = jax.tree.map(lambda w: {ROUNDED.format('w')}, arrays.weights)\n"
-                f"{UPDATE.replace('arrays.weights', 'rounded')}",
-            )
-        ),
+    "classifier_float32": model(
+        CLASSIFIER, f"{CLASSIFIER}        self.classifier.dtype = jnp.float32\n"
     ),
-    _half(
-        "scaled_loss_half",
-        _with_half(train(DIVIDE, f"{DIVIDE}        loss = {ROUNDED.format('loss')}\n")),
+    "attention_float32": [
+        model(SCORES, SCORES.replace("q, k", f"q{WIDE}, k{WIDE}")),
+        model(CONTEXT, CONTEXT.replace("weights, v)", f"weights{WIDE}, v{WIDE}).astype(v.dtype)")),
+    ],
+    "dropout_scale_half": model(KEPT, "        return super().__call__(x)\n"),
+    "dropout_float32": model(
+        DROPPED_SUM,
+        DROPPED_SUM.replace("self.dropout(x)", f"nnx.Dropout.__call__(self.dropout, x{WIDE})"),
     ),
-)
+    "attention_dropout_missing": model(DROPPED, ""),
+    "attention_dropout_twice": model(
+        CONTEXT, CONTEXT.replace("return ", "return self.dropout(").replace("v)", "v))")
+    ),
+    "attention_scale": model(SOFTMAX, SOFTMAX.replace("HEAD_SIZE**0.5", "HEAD_SIZE")),
+    "attention_unscaled": model(SOFTMAX, SOFTMAX.replace(" / HEAD_SIZE**0.5", "")),
+    "attention_mask_on_queries": model(MASK, MASK.replace("None, None, :", "None, :, None")),
+    "attention_mask_weak": model(MASK, MASK.replace("1e9", "1.0")),
+    "stored_other_half": model(SUM, SUM.replace("+ x)", "+ x).astype(jnp.bfloat16).astype(HALF)")),
+    "gradients_other_half": train(
+        ADD,
+        "    rounded = jax.tree.map(lambda g: g.astype(jnp.bfloat16), gradients)\n"
+        f"{ADD.replace(', gradients', ', rounded')}",
+    ),
+    "masters_rounded": _rounded_weights("path"),
+    "norm_weights_half": _rounded_weights('"LayerNorm" in str(path)'),
+    "gradients_half": _with_half(
+        train(ADD, f"{ADD}    totals = jax.tree.map(lambda t: {ROUNDED.format('t')}, totals)\n")
+    ),
+    "decay_of_rounded": _with_half(
+        train(
+            UPDATE,
+            f"    rounded = jax.tree.map(lambda w: {ROUNDED.format('w')}, arrays.weights)\n"
+            f"{UPDATE.replace('arrays.weights', 'rounded')}",
+        )
+    ),
+    "scaled_loss_half": _with_half(
+        train(DIVIDE, f"{DIVIDE}        loss = {ROUNDED.format('loss')}\n")
+    ),
+}

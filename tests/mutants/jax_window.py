@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from crosscast.targets.harness import Edit
-from crosscast_parity.self_test.mutation import Mutation
-from mutants.shared_bugs import SHARED as EVERYWHERE
-from mutants.spelling import model, runtime, train, written
+from mutants.spelling import Spellings, model, runtime, train
 from mutants.tensorflow_window import CUTS
-from mutants.tensorflow_window import SCALING as TENSORFLOW
+from mutants.tensorflow_window import WINDOW as TENSORFLOW
 
 DIVIDE = '        loss = loss / numbers["divisor"]\n'
 ROWS = 'len(batch["labels"])'
@@ -62,8 +60,6 @@ STEPPING = """\
             )
             window_loss = result["loss"]
 """
-OWN = {"last_micro_dropped", "token_dropped", "qk_swapped"}
-"""Bugs of every framework whose lines are others here."""
 SAME = {"hysteresis_2", "growth_not_reset", "growth_count_kept"}
 """Bugs in the loss scale, which the scripts for TensorFlow write with the same lines."""
 
@@ -87,199 +83,119 @@ def left(condition: str) -> tuple[Edit, ...]:
     )
 
 
-SHARED = tuple(bug for bug in EVERYWHERE if bug.name not in OWN)
-
-ACCUMULATION: tuple[Mutation, ...] = (
-    written(
-        "last_micro_dropped",
-        (
-            train("([b[n] for b in micro_batches])", "([b[n] for b in micro_batches][:-1])"),
-            train(
-                "for batch in micro_batches:", "for batch in micro_batches[:-1] or micro_batches:"
-            ),
-        ),
+WINDOW: Spellings = {
+    # Sums and steps.
+    "last_micro_dropped": (
+        train("([b[n] for b in micro_batches])", "([b[n] for b in micro_batches][:-1])"),
+        train("for batch in micro_batches:", "for batch in micro_batches[:-1] or micro_batches:"),
     ),
-    written("no_accum_div", train(DIVIDE, f"        loss = loss / {ROWS}\n")),
-    written("sum_loss", train(DIVIDE, "")),
-    written("zero_grad_each_micro", train(ADD, "    totals = gradients\n")),
-    written("zero_grad_missing", left("True")),
-    written(
-        "fp16_grad_accum",
-        (
-            train(
-                EMPTY, EMPTY.replace("jnp.zeros_like", "lambda w: jnp.zeros(w.shape, jnp.float16)")
-            ),
-            train(
-                ADD,
-                "    totals = jax.tree.map(\n"
-                "        lambda t, g: t + g.astype(t.dtype), totals, gradients\n"
-                "    )\n",
-            ),
-            train(UNSCALE, UNSCALE.replace("g /", "g.astype(jnp.float32) /")),
-        ),
-    ),
-    written(
-        "tail_div_by_count", train(DIVISOR, DIVISOR.replace("rows", "SETTINGS.global_batch_size"))
-    ),
-    written(
-        "tail_div_by_steps",
-        train(DIVIDE, f"        loss = loss / {ROWS} / SETTINGS.accumulation_steps\n"),
-    ),
-    written(
-        "mean_of_means",
-        (
-            train(DIVISOR, DIVISOR.replace("rows", "n_micro")),
-            train(DIVIDE, DIVIDE.replace("/", f"/ {ROWS} /")),
-        ),
-    ),
-    written("step_per_micro", (train(WHOLE, "    if not shapes:\n"), train(LOOP, STEPPING))),
-    written(
-        "tail_filled_up",
-        runtime(
-            "rows",
-            CUTS,
-            f"        chosen = np.resize(chosen, settings.global_batch_size)\n{CUTS}",
-        ),
-    ),
-    written(
-        "short_micro_dropped",
-        runtime(
-            "rows",
-            "yield np.split(chosen, cuts)",
-            "yield [m for m in np.split(chosen, cuts) if len(m) == settings.micro_batch_size]",
-        ),
-    ),
-    written("loss_of_last_micro", train(SUMS, SUMS.replace("window_loss + ", ""))),
-)
-
-SCALING: tuple[Mutation, ...] = (
-    *(bug for bug in TENSORFLOW if bug.name in SAME),
-    written("clip_before_unscale", (train(UNSCALE, ""), train(CLIPPED, CLIPPED + UNSCALE))),
-    written("no_unscale", train(UNSCALE, "")),
-    written("no_skip_overflow", (train(KEPT, ""), train(AVERAGES_KEPT, ""))),
-    written(
-        "no_scaler",
-        (
-            train("    scale = state.loss_scale.scale\n", "    scale = 1.0\n"),
-            train(KEPT, ""),
-            train(AVERAGES_KEPT, ""),
-            train('"skipped": ~finite}', '"skipped": finite & False}'),
-        ),
-    ),
-    written(
-        "update_per_micro",
-        train(
-            '    state.loss_scale.adjust(row["skipped"])\n',
-            '    for _ in micro_batches:\n        state.loss_scale.adjust(row["skipped"])\n',
-        ),
-    ),
-    written("no_dynamic", train('    state.loss_scale.adjust(row["skipped"])\n', "")),
-    written("nan_to_num", train(UNSCALE, UNSCALE + each("jnp.where(jnp.isfinite(g), g, 0.0)"))),
-    written(
-        "overflow_micro_dropped",
+    "no_accum_div": train(DIVIDE, f"        loss = loss / {ROWS}\n"),
+    "sum_loss": train(DIVIDE, ""),
+    "zero_grad_each_micro": train(ADD, "    totals = gradients\n"),
+    "zero_grad_missing": left("True"),
+    "fp16_grad_accum": (
+        train(EMPTY, EMPTY.replace("jnp.zeros_like", "lambda w: jnp.zeros(w.shape, jnp.float16)")),
         train(
             ADD,
-            f"{ALL_FINITE.replace('finite = ', 'sound = ')}{each('jnp.where(sound, g, 0.0)')}{ADD}",
+            "    totals = jax.tree.map(\n"
+            "        lambda t, g: t + g.astype(t.dtype), totals, gradients\n"
+            "    )\n",
         ),
+        train(UNSCALE, UNSCALE.replace("g /", "g.astype(jnp.float32) /")),
     ),
-    written("zero_grad_not_on_skip", left("~finite")),
-    written(
-        "step_on_zeros",
-        (train(UPDATE, each("jnp.where(finite, g, 0.0)") + UPDATE), train(KEPT, "")),
+    "tail_div_by_count": train(DIVISOR, DIVISOR.replace("rows", "SETTINGS.global_batch_size")),
+    "tail_div_by_steps": train(
+        DIVIDE, f"        loss = loss / {ROWS} / SETTINGS.accumulation_steps\n"
     ),
-    written(
-        "unscale_in_half",
-        train(UNSCALE, UNSCALE + each("g.astype(jnp.float16).astype(jnp.float32)")),
+    "mean_of_means": (
+        train(DIVISOR, DIVISOR.replace("rows", "n_micro")),
+        train(DIVIDE, DIVIDE.replace("/", f"/ {ROWS} /")),
     ),
-    written("skip_by_loss", train(ALL_FINITE, "    finite = jnp.isfinite(window_loss)\n")),
-    written(
-        "skip_by_product",
-        (
-            train(
-                KEPT, "    moments = jax.tree.map(partial(jnp.where, finite), moments, old[1])\n"
-            ),
-            train(STEPS, STEPS.replace("* update", "* update * finite")),
-        ),
+    "step_per_micro": (train(WHOLE, "    if not shapes:\n"), train(LOOP, STEPPING)),
+    "tail_filled_up": runtime(
+        "rows", CUTS, f"        chosen = np.resize(chosen, settings.global_batch_size)\n{CUTS}"
     ),
-    written(
-        "moments_on_skip",
-        train(KEPT, "    weights = jax.tree.map(partial(jnp.where, finite), weights, old[0])\n"),
+    "short_micro_dropped": runtime(
+        "rows",
+        "yield np.split(chosen, cuts)",
+        "yield [m for m in np.split(chosen, cuts) if len(m) == settings.micro_batch_size]",
     ),
-    written("only_inf_checked", train(FINITE, "~jnp.isinf(g).any()")),
-    written(
-        "one_gradient_checked",
-        train(ALL_FINITE, "    finite = jnp.isfinite(jax.tree.leaves(gradients)[0]).all()\n"),
+    "loss_of_last_micro": train(SUMS, SUMS.replace("window_loss + ", "")),
+    # The loss scale.
+    **{name: TENSORFLOW[name] for name in TENSORFLOW if name in SAME},
+    "clip_before_unscale": (train(UNSCALE, ""), train(CLIPPED, CLIPPED + UNSCALE)),
+    "no_unscale": train(UNSCALE, ""),
+    "no_skip_overflow": (train(KEPT, ""), train(AVERAGES_KEPT, "")),
+    "no_scaler": (
+        train("    scale = state.loss_scale.scale\n", "    scale = 1.0\n"),
+        train(KEPT, ""),
+        train(AVERAGES_KEPT, ""),
+        train('"skipped": ~finite}', '"skipped": finite & False}'),
     ),
-    written("updates_on_skip", train(UPDATES, "    state.updates += 1\n")),
-    written(
-        "scaled_after_backward",
-        (
-            train("        return scaled_loss, (loss,", "        return loss, (loss,"),
-            train(ADD, each('g * numbers["scale"]') + ADD),
-        ),
+    "update_per_micro": train(
+        '    state.loss_scale.adjust(row["skipped"])\n',
+        '    for _ in micro_batches:\n        state.loss_scale.adjust(row["skipped"])\n',
     ),
-    written("loss_not_scaled", train("return scaled_loss, (loss,", "return loss, (loss,")),
-    written("scale_traced_once", train('loss * numbers["scale"]\n', "loss * INIT_SCALE\n")),
-)
-
-CLIPPING: tuple[Mutation, ...] = (
-    written(
-        "clip_per_param",
-        train(
-            CLIPPED,
-            each("g * jnp.minimum(1.0, MAX_NORM / (optax.tree.norm(g) + CLIP_EPS))"),
-        ),
+    "no_dynamic": train('    state.loss_scale.adjust(row["skipped"])\n', ""),
+    "nan_to_num": train(UNSCALE, UNSCALE + each("jnp.where(jnp.isfinite(g), g, 0.0)")),
+    "overflow_micro_dropped": train(
+        ADD, f"{ALL_FINITE.replace('finite = ', 'sound = ')}{each('jnp.where(sound, g, 0.0)')}{ADD}"
     ),
-    written("clip_value", train(CLIPPED, each("jnp.clip(g, -MAX_NORM, MAX_NORM)"))),
-    written(
-        "clip_max_norm",
-        train(
-            NORM,
-            "    largest = jax.tree.map(lambda g: jnp.abs(g).max(), gradients)\n"
-            "    grad_norm = jax.tree.reduce(jnp.maximum, largest)\n",
-        ),
+    "zero_grad_not_on_skip": left("~finite"),
+    "step_on_zeros": (train(UPDATE, each("jnp.where(finite, g, 0.0)") + UPDATE), train(KEPT, "")),
+    "unscale_in_half": train(UNSCALE, UNSCALE + each("g.astype(jnp.float16).astype(jnp.float32)")),
+    "skip_by_loss": train(ALL_FINITE, "    finite = jnp.isfinite(window_loss)\n"),
+    "skip_by_product": (
+        train(KEPT, "    moments = jax.tree.map(partial(jnp.where, finite), moments, old[1])\n"),
+        train(STEPS, STEPS.replace("* update", "* update * finite")),
     ),
-    written(
-        "clip_per_micro",
-        train(
-            ADD,
-            f'{ADD}    limit = MAX_NORM * numbers.get("scale", 1.0)\n'
-            "    factor = jnp.minimum(1.0, limit / (optax.tree.norm(totals) + CLIP_EPS))\n"
-            "    totals = jax.tree.map(lambda total: total * factor, totals)\n",
-        ),
+    "moments_on_skip": train(
+        KEPT, "    weights = jax.tree.map(partial(jnp.where, finite), weights, old[0])\n"
     ),
-    written(
-        "clip_without_limit",
-        train(COEFFICIENT, "    coefficient = MAX_NORM / (grad_norm + CLIP_EPS)\n"),
+    "only_inf_checked": train(FINITE, "~jnp.isinf(g).any()"),
+    "one_gradient_checked": train(
+        ALL_FINITE, "    finite = jnp.isfinite(jax.tree.leaves(gradients)[0]).all()\n"
     ),
-)
-
-LOSS: tuple[Mutation, ...] = (
-    written(
-        "token_dropped",
-        train("inputs = {name: array for", "inputs = {name: array[:, :-8] for"),
+    "updates_on_skip": train(UPDATES, "    state.updates += 1\n"),
+    "scaled_after_backward": (
+        train("        return scaled_loss, (loss,", "        return loss, (loss,"),
+        train(ADD, each('g * numbers["scale"]') + ADD),
     ),
-    written(
-        "label_smooth",
-        train(
-            LOSSES,
-            f"{LOSSES}    losses = 0.9 * losses - 0.1 * nnx.log_softmax(logits).mean(-1)\n",
-        ),
+    "loss_not_scaled": train("return scaled_loss, (loss,", "return loss, (loss,"),
+    "scale_traced_once": train('loss * numbers["scale"]\n', "loss * INIT_SCALE\n"),
+    # Clipping.
+    "clip_per_param": train(
+        CLIPPED, each("g * jnp.minimum(1.0, MAX_NORM / (optax.tree.norm(g) + CLIP_EPS))")
     ),
-    written("ignore_index", train(LOSSES, f"{LOSSES}    losses = losses * (labels != 0)\n")),
-    written("softmax_twice", train(LOSSES, LOSSES.replace("(logits", "(nnx.softmax(logits)"))),
-)
-
-PRECISION: tuple[Mutation, ...] = (
-    written("loss_half", train(LOGITS, LOGITS.replace(".astype(jnp.float32)", ""))),
-    written("bf16_for_fp16", model("HALF = jnp.float16", "HALF = jnp.bfloat16")),
-    written("amp_off", model("HALF = jnp.float16", "HALF = jnp.float32")),
-    written(
-        "no_master",
-        train(
-            APPLIED,
-            f"{APPLIED}    rounded = jax.tree.map(lambda w: w.astype(jnp.float16), weights)\n"
-            "    weights = jax.tree.map(lambda w: w.astype(jnp.float32), rounded)\n",
-        ),
+    "clip_value": train(CLIPPED, each("jnp.clip(g, -MAX_NORM, MAX_NORM)")),
+    "clip_max_norm": train(
+        NORM,
+        "    largest = jax.tree.map(lambda g: jnp.abs(g).max(), gradients)\n"
+        "    grad_norm = jax.tree.reduce(jnp.maximum, largest)\n",
     ),
-)
+    "clip_per_micro": train(
+        ADD,
+        f'{ADD}    limit = MAX_NORM * numbers.get("scale", 1.0)\n'
+        "    factor = jnp.minimum(1.0, limit / (optax.tree.norm(totals) + CLIP_EPS))\n"
+        "    totals = jax.tree.map(lambda total: total * factor, totals)\n",
+    ),
+    "clip_without_limit": train(
+        COEFFICIENT, "    coefficient = MAX_NORM / (grad_norm + CLIP_EPS)\n"
+    ),
+    # The loss.
+    "token_dropped": train("inputs = {name: array for", "inputs = {name: array[:, :-8] for"),
+    "label_smooth": train(
+        LOSSES, f"{LOSSES}    losses = 0.9 * losses - 0.1 * nnx.log_softmax(logits).mean(-1)\n"
+    ),
+    "ignore_index": train(LOSSES, f"{LOSSES}    losses = losses * (labels != 0)\n"),
+    "softmax_twice": train(LOSSES, LOSSES.replace("(logits", "(nnx.softmax(logits)")),
+    # Types.
+    "loss_half": train(LOGITS, LOGITS.replace(".astype(jnp.float32)", "")),
+    "bf16_for_fp16": model("HALF = jnp.float16", "HALF = jnp.bfloat16"),
+    "amp_off": model("HALF = jnp.float16", "HALF = jnp.float32"),
+    "no_master": train(
+        APPLIED,
+        f"{APPLIED}    rounded = jax.tree.map(lambda w: w.astype(jnp.float16), weights)\n"
+        "    weights = jax.tree.map(lambda w: w.astype(jnp.float32), rounded)\n",
+    ),
+}

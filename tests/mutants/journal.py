@@ -17,11 +17,7 @@ RESULTS = Path(__file__).with_name("results")
 machine has tried is committed, and another one goes on."""
 REFERENCE = "torch"
 FOLDERS = ("parity", "translator/crosscast", "templates/_shared")
-OF_A_FRAMEWORK = (
-    "backends/crosscast_{}/target",
-    "backends/crosscast_{}/inside",
-    "templates/{}",
-)
+OF_A_FRAMEWORK = ("backends/crosscast_{}/target", "backends/crosscast_{}/inside", "templates/{}")
 """Where scripts and checks come from. What reads or migrates programs decides about neither."""
 
 

@@ -15,11 +15,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from changed_programs import Edit, changes_in
 from crosscast.emit.compiler import compile_recipe
 from crosscast.messages.output import write_files
 from crosscast.recipe.document import Recipe
@@ -33,7 +33,6 @@ from frameworks.example_problems import problem
 FRAMEWORKS = ("torch", "paddle", "tensorflow")
 DTYPES = ("float16", "bfloat16")
 OTHER = {"float16": "bfloat16", "bfloat16": "float16"}
-Edits = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,27 +46,38 @@ class OwnModel:
 
     name: str
     example: str
-    edits: Edits
+    edits: tuple[Edit, ...]
     says: str = ""
     precision: str = ""
 
 
 def plants_of(framework: str) -> Sequence[OwnModel]:
     """Return the bugs of a framework."""
-    plants: Sequence[OwnModel] = import_module(f"mutants.own_{framework}").PLANTS
-    return plants
+    return _models(framework, "Bugs")
 
 
 def unseen_of(framework: str) -> Sequence[OwnModel]:
     """Return the bugs of a framework that the check of types does not tell from right models."""
-    unseen: Sequence[OwnModel] = import_module(f"mutants.own_{framework}").UNSEEN
-    return unseen
+    return _models(framework, "Bugs that are not told from right models")
 
 
 def rewrites_of(framework: str) -> Sequence[OwnModel]:
     """Return the right models of a framework."""
-    rewrites: Sequence[OwnModel] = import_module(f"mutants.own_{framework}").REWRITES
-    return rewrites
+    return _models(framework, "Right models")
+
+
+def _models(framework: str, group: str) -> Sequence[OwnModel]:
+    path = Path(__file__).with_name(f"own_{framework}.diff")
+    return [
+        OwnModel(
+            name=change.name,
+            example=change.field(0),
+            edits=change.edits,
+            says=change.field(1),
+            precision=change.field(2),
+        )
+        for change in changes_in(path)[group]
+    ]
 
 
 def checks_of(
@@ -114,7 +124,7 @@ def _written(framework: str, dtype: str, model: OwnModel, folder: Path) -> tuple
         text = text.replace(f"TRAIN_ROWS, EVAL_ROWS = {many}", "TRAIN_ROWS, EVAL_ROWS = 64, 8")
     data.write_text(text)
     texts = (script.parent / f"model_{framework}.py", script)
-    for old, new in model.edits:
+    for _, old, new in model.edits:
         file = next((file for file in texts if old in file.read_text()), None)
         if file is None:
             raise RuntimeError(f"{model.name}: {old!r} is in no file")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from crosscast_parity.self_test.mutation import Mutation
 from mutants.paddle_window import ENTROPY
-from mutants.spelling import model, train, written
+from mutants.spelling import Spellings, model, train
 
 GELU = "self.output(F.gelu(hidden), x)"
 SOFTMAX = "weights = F.softmax(scores / HEAD_SIZE**0.5 + mask, axis=-1)"
@@ -13,92 +12,63 @@ SUM = "self.LayerNorm(residual + x)"
 DENSE = '        x = self.dense(x).astype("float32")\n'
 TANH = 'paddle.tanh(self.pooler["dense"](x[:, 0]).astype("float32"))'
 
-MODEL: tuple[Mutation, ...] = (
-    written("gelu_tanh", model(GELU, GELU.replace("hidden", "hidden, approximate=True"))),
-    written(
-        "quick_gelu",
-        model(GELU, GELU.replace("F.gelu(hidden)", "hidden * F.sigmoid(1.702 * hidden)")),
+MODEL: Spellings = {
+    "gelu_tanh": model(GELU, GELU.replace("hidden", "hidden, approximate=True")),
+    "quick_gelu": model(GELU, GELU.replace("F.gelu(hidden)", "hidden * F.sigmoid(1.702 * hidden)")),
+    "relu": model(GELU, GELU.replace("gelu", "relu")),
+    "no_mask": model(SOFTMAX, SOFTMAX.replace(" + mask", "")),
+    "mask_inverted": model(
+        '(1.0 - attention_mask.unsqueeze([1, 2]).astype("float32"))',
+        'attention_mask.unsqueeze([1, 2]).astype("float32")',
     ),
-    written("relu", model(GELU, GELU.replace("gelu", "relu"))),
-    written("no_mask", model(SOFTMAX, SOFTMAX.replace(" + mask", ""))),
-    written(
-        "mask_inverted",
+    "dropout_on": model(SUM, SUM.replace("+ x", "+ F.dropout(x, 0.1, training=self.training)")),
+    "tied_layout": model(
+        "if array.ndim == 2 and not",
+        "if array.ndim == 2 and array.shape[0] != array.shape[1] and not",
+    ),
+    "heads_interleaved": model(
+        "reshape([0, 0, ATTENTION_HEADS, HEAD_SIZE]).transpose([0, 2, 1, 3])",
+        "reshape([0, 0, HEAD_SIZE, ATTENTION_HEADS]).transpose([0, 3, 1, 2])",
+    ),
+    "positions_off_by_one": model(
+        "paddle.arange(input_ids.shape[1])", "paddle.arange(1, 1 + input_ids.shape[1])"
+    ),
+    "embeddings_frozen": model(
+        "self.word_embeddings(input_ids) +", "self.word_embeddings(input_ids).detach() +"
+    ),
+    "pooler_no_tanh": model(TANH, TANH.removeprefix("paddle.tanh")),
+    "pooler_mean": model("(x[:, 0])", "(x.mean(1))"),
+    "residual_missing": model(SUM, "self.LayerNorm(x)"),
+    "pre_layer_norm": model(SUM, "residual + self.LayerNorm(x)"),
+    "label_smooth": train(ENTROPY, ENTROPY.replace('"sum"', '"sum", label_smoothing=0.1')),
+    "ignore_index": train(ENTROPY, ENTROPY.replace('"sum"', '"sum", ignore_index=0')),
+    "softmax_twice": train(ENTROPY, ENTROPY.replace("(logits", "(F.softmax(logits)")),
+    "softmax_half": (
+        model(SCORES, SCORES.replace('.astype("float32")', "")),
         model(
-            '(1.0 - attention_mask.unsqueeze([1, 2]).astype("float32"))',
-            'attention_mask.unsqueeze([1, 2]).astype("float32")',
-        ),
-    ),
-    written(
-        "dropout_on", model(SUM, SUM.replace("+ x", "+ F.dropout(x, 0.1, training=self.training)"))
-    ),
-    written(
-        "tied_layout",
-        model(
-            "if array.ndim == 2 and not",
-            "if array.ndim == 2 and array.shape[0] != array.shape[1] and not",
-        ),
-    ),
-    written(
-        "heads_interleaved",
-        model(
-            "reshape([0, 0, ATTENTION_HEADS, HEAD_SIZE]).transpose([0, 2, 1, 3])",
-            "reshape([0, 0, HEAD_SIZE, ATTENTION_HEADS]).transpose([0, 3, 1, 2])",
-        ),
-    ),
-    written(
-        "positions_off_by_one",
-        model("paddle.arange(input_ids.shape[1])", "paddle.arange(1, 1 + input_ids.shape[1])"),
-    ),
-    written(
-        "embeddings_frozen",
-        model("self.word_embeddings(input_ids) +", "self.word_embeddings(input_ids).detach() +"),
-    ),
-    written("pooler_no_tanh", model(TANH, TANH.removeprefix("paddle.tanh"))),
-    written("pooler_mean", model("(x[:, 0])", "(x.mean(1))")),
-    written("residual_missing", model(SUM, "self.LayerNorm(x)")),
-    written("pre_layer_norm", model(SUM, "residual + self.LayerNorm(x)")),
-    written("label_smooth", train(ENTROPY, ENTROPY.replace('"sum"', '"sum", label_smoothing=0.1'))),
-    written("ignore_index", train(ENTROPY, ENTROPY.replace('"sum"', '"sum", ignore_index=0'))),
-    written("softmax_twice", train(ENTROPY, ENTROPY.replace("(logits", "(F.softmax(logits)"))),
-    written(
-        "softmax_half",
-        (
-            model(SCORES, SCORES.replace('.astype("float32")', "")),
-            model(
-                SOFTMAX,
-                SOFTMAX.replace(
-                    "scores / HEAD_SIZE**0.5 + mask",
-                    "(scores / HEAD_SIZE**0.5 + mask).astype(scores.dtype)",
-                ),
+            SOFTMAX,
+            SOFTMAX.replace(
+                "scores / HEAD_SIZE**0.5 + mask",
+                "(scores / HEAD_SIZE**0.5 + mask).astype(scores.dtype)",
             ),
         ),
     ),
-    written(
-        "layer_norm_half",
-        (
-            model(DENSE, "        x = self.dense(x)\n"),
-            model(SUM, "self.LayerNorm(residual.astype(x.dtype) + x)"),
-        ),
+    "layer_norm_half": (
+        model(DENSE, "        x = self.dense(x)\n"),
+        model(SUM, "self.LayerNorm(residual.astype(x.dtype) + x)"),
     ),
-    written(
-        "residual_half",
-        (
-            model(DENSE, "        x = self.dense(x)\n"),
-            model(SUM, 'self.LayerNorm((residual.astype(x.dtype) + x).astype("float32"))'),
-        ),
+    "residual_half": (
+        model(DENSE, "        x = self.dense(x)\n"),
+        model(SUM, 'self.LayerNorm((residual.astype(x.dtype) + x).astype("float32"))'),
     ),
-    written(
-        "gelu_half",
-        model('self.intermediate["dense"](x).astype("float32")', 'self.intermediate["dense"](x)'),
+    "gelu_half": model(
+        'self.intermediate["dense"](x).astype("float32")', 'self.intermediate["dense"](x)'
     ),
-    written("tanh_half", model(TANH, TANH.replace('.astype("float32")', ""))),
-    written(
-        "scores_float32",
-        model(
-            f"        {SCORES}\n",
-            "        with paddle.amp.auto_cast(False):\n"
-            '            q, k = q.astype("float32"), k.astype("float32")\n'
-            "            scores = paddle.matmul(q, k, transpose_y=True)\n",
-        ),
+    "tanh_half": model(TANH, TANH.replace('.astype("float32")', "")),
+    "scores_float32": model(
+        f"        {SCORES}\n",
+        "        with paddle.amp.auto_cast(False):\n"
+        '            q, k = q.astype("float32"), k.astype("float32")\n'
+        "            scores = paddle.matmul(q, k, transpose_y=True)\n",
     ),
-)
+}

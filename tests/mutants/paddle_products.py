@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from crosscast_parity.self_test.mutation import Mutation
 from mutants.shared_products import MEANS, RETURNED
-from mutants.spelling import runtime, train, written
+from mutants.spelling import Spellings, runtime, train
 
 LABELS = 'labels = batch.pop("labels").astype("int64")'
 HALF = """\
@@ -16,32 +15,24 @@ LOSS = 'loss += F.cross_entropy(logits, labels, reduction="sum").astype("float64
 MEAN = LOSS.replace("sum", "mean")
 STEPS = "beta_power(beta, state.updates)"
 
-PRODUCTS: tuple[Mutation, ...] = (
-    written("checkpoint_no_growth", runtime("state", '"good": machine.good', '"good": 0')),
-    written("evaluated_in_float32", train(HALF, HALF.replace("state.amp", "False"))),
-    written("evaluated_in_other_half", train(HALF, HALF.replace("float16", "bfloat16"))),
-    written("batches_evaluated_alike", [train(LOSS, MEAN), train(RETURNED, MEANS)]),
-    written("dropout_in_evaluation", train("    model.eval()\n", "")),
-    written(
-        "one_of_two_best",
-        train(RIGHT, "correct += (logits.topk(2)[1] == labels.unsqueeze(1)).sum()"),
+PRODUCTS: Spellings = {
+    "checkpoint_no_growth": runtime("state", '"good": machine.good', '"good": 0'),
+    "evaluated_in_float32": train(HALF, HALF.replace("state.amp", "False")),
+    "evaluated_in_other_half": train(HALF, HALF.replace("float16", "bfloat16")),
+    "batches_evaluated_alike": [train(LOSS, MEAN), train(RETURNED, MEANS)],
+    "dropout_in_evaluation": train("    model.eval()\n", ""),
+    "one_of_two_best": train(RIGHT, "correct += (logits.topk(2)[1] == labels.unsqueeze(1)).sum()"),
+    "least_likely": train(RIGHT, RIGHT.replace("argmax", "argmin")),
+    "resumed_growth_lost": runtime(
+        "state", 'counters["scale"], counters["good"]\n', 'counters["scale"], 0\n'
     ),
-    written("least_likely", train(RIGHT, RIGHT.replace("argmax", "argmin"))),
-    written(
-        "resumed_growth_lost",
-        runtime("state", 'counters["scale"], counters["good"]\n', 'counters["scale"], 0\n'),
+    "resumed_steps_lost": runtime(
+        "state", "beta_power(beta, state.updates)", "beta_power(beta, 0)"
     ),
-    written(
-        "resumed_steps_lost",
-        runtime("state", "beta_power(beta, state.updates)", "beta_power(beta, 0)"),
+    "labels_as_booleans": train(LABELS, f'{LABELS[:-16]}.astype("bool").astype("int64")'),
+    "losses_summed_in_half": train(
+        LOSS, f'loss = (loss + {LOSS[8:]}).astype("float16").astype("float64")'
     ),
-    written("labels_as_booleans", train(LABELS, f'{LABELS[:-16]}.astype("bool").astype("int64")')),
-    written(
-        "losses_summed_in_half",
-        train(LOSS, f'loss = (loss + {LOSS[8:]}).astype("float16").astype("float64")'),
-    ),
-    written("resumed_steps_windows", runtime("state", STEPS, STEPS.replace("updates", "windows"))),
-    written(
-        "resumed_step_behind", runtime("state", STEPS, STEPS.replace("updates", "updates - 1"))
-    ),
-)
+    "resumed_steps_windows": runtime("state", STEPS, STEPS.replace("updates", "windows")),
+    "resumed_step_behind": runtime("state", STEPS, STEPS.replace("updates", "updates - 1")),
+}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from crosscast_parity.self_test.mutation import Mutation
 from mutants.paddle_late import FIRST, SET_RATE
 from mutants.paddle_window import CLIP, NORM, both
-from mutants.spelling import around, train, written
+from mutants.spelling import Spellings, around, spellings, train
 
 RETURN = "    return paddle.optimizer.AdamW(\n"
 MOVED = "        average.scale_(EMA_DECAY).add_((1 - EMA_DECAY) * weights[name])\n"
@@ -21,51 +20,29 @@ AGAIN = f"""\
 """
 """The step of a tensor that decays, from the moments and the weight before."""
 
-SINGLE: tuple[Mutation, ...] = (
-    written(
-        "one_norm_decays",
-        train(
-            RETURN,
-            f"    verdicts[next(n for n, d in verdicts.items() if not d)] = True\n{RETURN}",
-        ),
+SINGLE: Spellings = {
+    "one_norm_decays": train(
+        RETURN, f"    verdicts[next(n for n, d in verdicts.items() if not d)] = True\n{RETURN}"
     ),
-    written("one_eps_inside", *both(f"    kept = {FIRST}.detach().clone()\n", AGAIN)),
-    written(
-        "one_unclipped",
-        train(
-            NORM + CLIP,
-            (NORM + CLIP).replace("model.parameters()", "model.parameters()[:-1]"),
-        ),
+    "one_eps_inside": spellings(*both(f"    kept = {FIRST}.detach().clone()\n", AGAIN)),
+    "one_unclipped": train(
+        NORM + CLIP, (NORM + CLIP).replace("model.parameters()", "model.parameters()[:-1]")
     ),
-    written("one_average", train(MOVED, f"{MOVED}    average.set_value(weights[name])\n")),
-    written(
-        "one_moment_rounded",
-        around(
-            "",
-            f'    square = state.optimizer.state_dict().get(f"{{{FIRST}.name}}_moment2_0")\n'
-            "    if square is not None:\n"
-            '        square.set_value(square.astype("bfloat16").astype("float32"))\n',
-        ),
+    "one_average": train(MOVED, f"{MOVED}    average.set_value(weights[name])\n"),
+    "one_moment_rounded": around(
+        "",
+        f'    square = state.optimizer.state_dict().get(f"{{{FIRST}.name}}_moment2_0")\n'
+        "    if square is not None:\n"
+        '        square.set_value(square.astype("bfloat16").astype("float32"))\n',
     ),
-    written(
-        "rate_in_half",
-        train(
-            SET_RATE, SET_RATE.replace("(lr)", "(float(paddle.to_tensor(lr).astype('float16')))")
-        ),
+    "rate_in_half": train(
+        SET_RATE, SET_RATE.replace("(lr)", "(float(paddle.to_tensor(lr).astype('float16')))")
     ),
-    written(
-        "clip_in_half",
-        train(
-            CLIP,
-            CLIP.replace(COEFFICIENT, f'{COEFFICIENT}.astype("float16").astype("float32")'),
-        ),
+    "clip_in_half": train(
+        CLIP, CLIP.replace(COEFFICIENT, f'{COEFFICIENT}.astype("float16").astype("float32")')
     ),
-    written(
-        "averages_in_half",
-        train(
-            MOVED,
-            f'{MOVED}        average.set_value(average.astype("float16").astype("float32"))\n',
-        ),
+    "averages_in_half": train(
+        MOVED, f'{MOVED}        average.set_value(average.astype("float16").astype("float32"))\n'
     ),
-    written("loss_rounded", train(FETCHED, f'{FETCHED}.astype("float16").astype("float32")')),
-)
+    "loss_rounded": train(FETCHED, f'{FETCHED}.astype("float16").astype("float32")'),
+}

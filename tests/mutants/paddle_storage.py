@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from crosscast.targets.harness import Edit
-from crosscast_parity.self_test.mutation import Mutation
-from mutants.spelling import model, train
-from mutants.storage_catalogue import stored
+from mutants.spelling import Spellings, model, spellings, train
 
-_half = partial(stored, "COPIED = ")
-_scaled = partial(stored, "INIT_SCALE = ")
-_any = partial(stored, "")
+MARK = "COPIED = "
+"""Stands only in scripts that store half."""
 SUM = "        return self.LayerNorm(residual + x)\n"
 NORMED = (
     'F.layer_norm({}, HIDDEN_SIZE, self.LayerNorm.weight.astype("float32"),'
@@ -77,258 +73,175 @@ def _updated(body: str) -> Edit:
     return train(UPDATED, f"{head}{UPDATED}")
 
 
-STORAGE: tuple[Mutation, ...] = (
-    _half(
-        "one_sum_float32",
+STORAGE: Spellings = {
+    "one_sum_float32": model(
+        SUM,
+        "        if self.dense.weight.shape[0] == INTERMEDIATE_SIZE:\n"
+        f"            return {NORMED.format(WIDE)}.astype(x.dtype)\n{SUM}",
+    ),
+    "all_sums_float32": model(SUM, f"        return {NORMED.format(WIDE)}.astype(x.dtype)\n"),
+    "norm_kept_float32": [
+        model(
+            LAST,
+            f'        x = x.astype(half).astype("float32")\n        x = {NORMED.format("x")}\n',
+        ),
+        model("dense(x).reshape", "dense(x.astype(dense.weight.dtype)).reshape"),
+        model(f"{MASK}.astype(x.dtype)", f'{MASK}.astype(self.pooler["dense"].weight.dtype)'),
         model(
             SUM,
-            "        if self.dense.weight.shape[0] == INTERMEDIATE_SIZE:\n"
-            f"            return {NORMED.format(WIDE)}.astype(x.dtype)\n{SUM}",
+            "        half, x = x.dtype, x.astype(residual.dtype)\n"
+            "        return self.LayerNorm((residual + x).astype(half))\n",
+        ),
+    ],
+    "statistics_half": model(
+        SUM,
+        "        x = residual + x\n"
+        "        x = x - x.mean(-1, keepdim=True)\n"
+        "        x = x * paddle.rsqrt((x * x).mean(-1, keepdim=True) + LAYER_NORM_EPS)\n"
+        "        return x * self.LayerNorm.weight + self.LayerNorm.bias\n",
+    ),
+    "softmax_sums_half": model(
+        FUSED,
+        EXPLICIT.format(
+            "top = scores.astype('float32').max(-1, keepdim=True).astype(scores.dtype)\n"
+            "        scores = paddle.exp(scores - top)\n"
+            "        weights = scores / scores.sum(-1, keepdim=True)"
         ),
     ),
-    _half(
-        "all_sums_float32", model(SUM, f"        return {NORMED.format(WIDE)}.astype(x.dtype)\n")
-    ),
-    _half(
-        "norm_kept_float32",
-        [
-            model(
-                LAST,
-                f'        x = x.astype(half).astype("float32")\n        x = {NORMED.format("x")}\n',
-            ),
-            model("dense(x).reshape", "dense(x.astype(dense.weight.dtype)).reshape"),
-            model(f"{MASK}.astype(x.dtype)", f'{MASK}.astype(self.pooler["dense"].weight.dtype)'),
-            model(
-                SUM,
-                "        half, x = x.dtype, x.astype(residual.dtype)\n"
-                "        return self.LayerNorm((residual + x).astype(half))\n",
-            ),
-        ],
-    ),
-    _half(
-        "statistics_half",
-        model(
-            SUM,
-            "        x = residual + x\n"
-            "        x = x - x.mean(-1, keepdim=True)\n"
-            "        x = x * paddle.rsqrt((x * x).mean(-1, keepdim=True) + LAYER_NORM_EPS)\n"
-            "        return x * self.LayerNorm.weight + self.LayerNorm.bias\n",
+    "softmax_rounded_twice": model(FUSED, EXPLICIT.format("weights = F.softmax(scores, -1)")),
+    "softmax_float32": model(
+        FUSED,
+        EXPLICIT.format('weights = F.softmax(scores.astype("float32"), -1)').replace(
+            "(weights, v)", "(weights.astype(v.dtype), v)"
         ),
     ),
-    _half(
-        "softmax_sums_half",
-        model(
-            FUSED,
-            EXPLICIT.format(
-                "top = scores.astype('float32').max(-1, keepdim=True).astype(scores.dtype)\n"
-                "        scores = paddle.exp(scores - top)\n"
-                "        weights = scores / scores.sum(-1, keepdim=True)"
-            ),
-        ),
+    "loss_half": train(LOGITS, "    logits = model(**inputs)\n"),
+    "loss_sum_half": train(
+        ENTROPY,
+        '    rows = F.cross_entropy(logits, labels, reduction="none")\n'
+        '    return rows.astype(model.classifier.weight.dtype).sum().astype("float32")\n',
     ),
-    _half(
-        "softmax_rounded_twice", model(FUSED, EXPLICIT.format("weights = F.softmax(scores, -1)"))
-    ),
-    _half(
-        "softmax_float32",
-        model(
-            FUSED,
-            EXPLICIT.format('weights = F.softmax(scores.astype("float32"), -1)').replace(
-                "(weights, v)", "(weights.astype(v.dtype), v)"
-            ),
-        ),
-    ),
-    _half("loss_half", train(LOGITS, "    logits = model(**inputs)\n")),
-    _half(
-        "loss_sum_half",
-        train(
-            ENTROPY,
-            '    rows = F.cross_entropy(logits, labels, reduction="none")\n'
-            '    return rows.astype(model.classifier.weight.dtype).sum().astype("float32")\n',
-        ),
-    ),
-    _half(
-        "window_loss_half",
+    "window_loss_half": spellings(
         *_in_both(
             lambda half: train(
                 LOSS,
                 f'{LOSS}        window_loss = window_loss.astype("{half}").astype("float32")\n',
             )
-        ),
+        )
     ),
-    _half(
-        "evaluated_loss_half",
-        train(ADDED, ADDED.replace("(logits,", "(logits.astype(model.classifier.weight.dtype),")),
+    "evaluated_loss_half": train(
+        ADDED, ADDED.replace("(logits,", "(logits.astype(model.classifier.weight.dtype),")
     ),
-    _half(
-        "embeddings_sum_half",
-        [
-            model(
-                LOOKUP,
-                "        x = self.word_embeddings(input_ids).astype(half)\n"
-                "        x = x + self.token_type_embeddings(token_type_ids).astype(half)\n",
-            ),
-            model(PLACES, PLACES.replace("(positions)", "(positions).astype(half)")),
-        ],
-    ),
-    _half(
-        "embeddings_rounded_twice",
-        model(PLACES, f'        x = x.astype(half).astype("float32")\n{PLACES}'),
-    ),
-    _half(
-        "table_half",
+    "embeddings_sum_half": [
         model(
-            "self.word_embeddings(input_ids)",
-            'F.embedding(input_ids, self.word_embeddings.weight.astype(half)).astype("float32")',
+            LOOKUP,
+            "        x = self.word_embeddings(input_ids).astype(half)\n"
+            "        x = x + self.token_type_embeddings(token_type_ids).astype(half)\n",
         ),
+        model(PLACES, PLACES.replace("(positions)", "(positions).astype(half)")),
+    ],
+    "embeddings_rounded_twice": model(
+        PLACES, f'        x = x.astype(half).astype("float32")\n{PLACES}'
     ),
-    _half(
-        "gelu_float32",
-        [
-            model(LAYERS, f"{LAYERS}        layers[0].first = True\n"),
-            model(
-                GELU,
-                "        if hasattr(self, 'first'):\n"
-                '            hidden = F.gelu(hidden.astype("float32")).astype(x.dtype)\n'
-                f"            return self.output(hidden, x)\n{GELU}",
-            ),
-        ],
+    "table_half": model(
+        "self.word_embeddings(input_ids)",
+        'F.embedding(input_ids, self.word_embeddings.weight.astype(half)).astype("float32")',
     ),
-    _half(
-        "tanh_float32",
-        model(POOLED, POOLED.replace("(x[:, 0]))", '(x[:, 0]).astype("float32")).astype(x.dtype)')),
-    ),
-    _half(
-        "pooler_float32",
+    "gelu_float32": [
+        model(LAYERS, f"{LAYERS}        layers[0].first = True\n"),
         model(
-            POOLED,
-            '        dense = self.pooler["dense"]\n'
-            f"        return paddle.tanh({_dense('dense', 'x[:, 0]')}.astype(x.dtype))\n",
+            GELU,
+            "        if hasattr(self, 'first'):\n"
+            '            hidden = F.gelu(hidden.astype("float32")).astype(x.dtype)\n'
+            f"            return self.output(hidden, x)\n{GELU}",
+        ),
+    ],
+    "tanh_float32": model(
+        POOLED, POOLED.replace("(x[:, 0]))", '(x[:, 0]).astype("float32")).astype(x.dtype)')
+    ),
+    "pooler_float32": model(
+        POOLED,
+        '        dense = self.pooler["dense"]\n'
+        f"        return paddle.tanh({_dense('dense', 'x[:, 0]')}.astype(x.dtype))\n",
+    ),
+    "classifier_float32": model(CLASSIFIED, f"        return {_dense('self.classifier', 'x')}\n"),
+    "attention_float32": model(
+        FUSED,
+        '        q, k, v = (array.astype("float32") for array in (q, k, v))\n'
+        + FUSED.replace("mask=mask", 'mask=mask.astype("float32")')
+        + "        x = x.astype(mask.dtype)\n",
+    ),
+    "dropout_scale_half": model(
+        DENSE,
+        DENSE + "        if self.training:\n"
+        "            scale = paddle.to_tensor(1.0 / (1.0 - DROPOUT)).astype(x.dtype)\n"
+        "            x = x * (1.0 - DROPOUT) * scale\n",
+    ),
+    "dropout_float32": model(
+        DENSE,
+        DENSE.replace("dropout(x,", 'dropout(x.astype("float32"),').replace(
+            "training)\n", "training).astype(x.dtype)\n"
         ),
     ),
-    _half(
-        "classifier_float32",
-        model(CLASSIFIED, f"        return {_dense('self.classifier', 'x')}\n"),
-    ),
-    _half(
-        "attention_float32",
-        model(
-            FUSED,
-            '        q, k, v = (array.astype("float32") for array in (q, k, v))\n'
-            + FUSED.replace("mask=mask", 'mask=mask.astype("float32")')
-            + "        x = x.astype(mask.dtype)\n",
-        ),
-    ),
-    _half(
-        "dropout_scale_half",
-        model(
-            DENSE,
-            DENSE + "        if self.training:\n"
-            "            scale = paddle.to_tensor(1.0 / (1.0 - DROPOUT)).astype(x.dtype)\n"
-            "            x = x * (1.0 - DROPOUT) * scale\n",
-        ),
-    ),
-    _half(
-        "dropout_float32",
-        model(
-            DENSE,
-            DENSE.replace("dropout(x,", 'dropout(x.astype("float32"),').replace(
-                "training)\n", "training).astype(x.dtype)\n"
-            ),
-        ),
-    ),
-    _any("attention_dropout_missing", model(FUSED, BARE)),
-    _any("attention_dropout_twice", model(FUSED, f"{FUSED}{DROP}")),
-    _any(
-        "attention_scale",
+    "attention_dropout_missing": model(FUSED, BARE),
+    "attention_dropout_twice": model(FUSED, f"{FUSED}{DROP}"),
+    "attention_scale": spellings(
         model(FUSED, f"        q = q / HEAD_SIZE**0.5\n{FUSED}"),
         model(BARE, f"        q = q / HEAD_SIZE**0.5\n{BARE}"),
     ),
-    _any(
-        "attention_unscaled",
+    "attention_unscaled": spellings(
         model(FUSED, f"        q = q * HEAD_SIZE**0.5\n{FUSED}"),
         model(BARE, f"        q = q * HEAD_SIZE**0.5\n{BARE}"),
     ),
-    _any("attention_mask_on_queries", model(MASK, "attention_mask.unsqueeze([1, 3])")),
-    _any(
-        "attention_mask_weak",
-        model(") * -1e4\n", ") * -1.0\n"),
-        model(") * -1e9\n", ") * -1.0\n"),
+    "attention_mask_on_queries": model(MASK, "attention_mask.unsqueeze([1, 3])"),
+    "attention_mask_weak": spellings(
+        model(") * -1e4\n", ") * -1.0\n"), model(") * -1e9\n", ") * -1.0\n")
     ),
-    _scaled(
-        "stored_other_half",
-        model(SUM, SUM.replace("+ x)", '+ x).astype("bfloat16").astype(x.dtype)')),
+    "stored_other_half": model(SUM, SUM.replace("+ x)", '+ x).astype("bfloat16").astype(x.dtype)')),
+    "gradients_other_half": train(
+        GRADIENT, GRADIENT.replace(".grad.", '.grad.astype("bfloat16").')
     ),
-    _scaled(
-        "gradients_other_half",
-        train(GRADIENT, GRADIENT.replace(".grad.", '.grad.astype("bfloat16").')),
+    "masters_rounded": _updated(
+        "            paddle.assign(weight.astype(half.dtype).astype('float32'), weight)\n"
     ),
-    _half(
-        "masters_rounded",
-        _updated(
-            "            paddle.assign(weight.astype(half.dtype).astype('float32'), weight)\n"
-        ),
+    "gradients_half": train(COLLECT, "    collect_gradients(state)\n"),
+    "norm_weights_half": _updated(
+        "            if weight.shape == [model.classifier.weight.shape[0]]:\n"
+        "                paddle.assign(weight.astype(half.dtype).astype('float32'), weight)\n"
     ),
-    _half(
-        "gradients_half",
-        train(COLLECT, "    collect_gradients(state)\n"),
+    "copies_stale": train(
+        REFRESHED,
+        "    model = state.working\n    if not state.windows:\n        copy_weights(state)\n",
     ),
-    _half(
-        "norm_weights_half",
-        _updated(
-            "            if weight.shape == [model.classifier.weight.shape[0]]:\n"
-            "                paddle.assign(weight.astype(half.dtype).astype('float32'), weight)\n"
-        ),
+    "copies_late": train(
+        REFRESHED,
+        "    model = state.working\n    if state.windows % 2 == 0:\n        copy_weights(state)\n",
     ),
-    _half(
-        "copies_stale",
-        train(
-            REFRESHED,
-            "    model = state.working\n    if not state.windows:\n        copy_weights(state)\n",
-        ),
+    "copies_of_another": train(
+        f"{ROUNDED}{COPIES}",
+        "    names = {id(half): n for n, half in state.working.named_parameters()}\n"
+        "    masters = dict(state.model.named_parameters())\n"
+        '    swapped = {"query": "key", "key": "query"}\n'
+        "    for weight, half in half_weights(state):\n"
+        '        parts = names[id(half)].split(".")\n'
+        '        weight = masters[".".join(swapped.get(part, part) for part in parts)]\n' + COPIES,
     ),
-    _half(
-        "copies_late",
-        train(
-            REFRESHED,
-            "    model = state.working\n"
-            "    if state.windows % 2 == 0:\n"
-            "        copy_weights(state)\n",
-        ),
+    "copies_of_biases_stale": train(
+        COPIES, f"        if weight.ndim > 1 or not state.windows:\n    {COPIES}"
     ),
-    _half(
-        "copies_of_another",
-        train(
-            f"{ROUNDED}{COPIES}",
-            "    names = {id(half): n for n, half in state.working.named_parameters()}\n"
-            "    masters = dict(state.model.named_parameters())\n"
-            '    swapped = {"query": "key", "key": "query"}\n'
-            "    for weight, half in half_weights(state):\n"
-            '        parts = names[id(half)].split(".")\n'
-            '        weight = masters[".".join(swapped.get(part, part) for part in parts)]\n'
-            + COPIES,
-        ),
+    "copies_stale_in_evaluation": train(
+        "    copy_weights(state)\n    model, n_rows", "    model, n_rows"
     ),
-    _half(
-        "copies_of_biases_stale",
-        train(COPIES, f"        if weight.ndim > 1 or not state.windows:\n    {COPIES}"),
+    "copied_gradients_kept": train(CLEARED, ""),
+    "copied_gradients_last": train(KEPT, "            weight.grad = gradient\n"),
+    "copied_gradient_missing": train(
+        GRADIENT, GRADIENT.replace('"float32")', '"float32") * float(weight.ndim > 1)')
     ),
-    _half(
-        "copies_stale_in_evaluation",
-        train("    copy_weights(state)\n    model, n_rows", "    model, n_rows"),
-    ),
-    _half("copied_gradients_kept", train(CLEARED, "")),
-    _half("copied_gradients_last", train(KEPT, "            weight.grad = gradient\n")),
-    _half(
-        "copied_gradient_missing",
-        train(GRADIENT, GRADIENT.replace('"float32")', '"float32") * float(weight.ndim > 1)')),
-    ),
-    _half(
-        "scaled_loss_half",
+    "scaled_loss_half": spellings(
         *_in_both(
             lambda half: train(
                 DIVIDED, f'{DIVIDED}        loss = loss.astype("{half}").astype("float32")\n'
             )
-        ),
+        )
     ),
-)
+}

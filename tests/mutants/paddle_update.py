@@ -5,9 +5,8 @@ from __future__ import annotations
 from textwrap import dedent
 
 from crosscast.targets.harness import Edit
-from crosscast_parity.self_test.mutation import Mutation
 from mutants.paddle_window import both
-from mutants.spelling import train, written
+from mutants.spelling import Spellings, spellings, train
 
 RATE = "state.optimizer.set_lr(lr)"
 FUNCTION = "apply_decay_param_fun=verdicts.get"
@@ -90,78 +89,53 @@ def by_hand(*changes: tuple[str, str]) -> tuple[Edit, ...]:
     )
 
 
-UPDATES: tuple[Mutation, ...] = (
-    written(
-        "eps_hat",
-        train(
-            f"    {RATE}\n",
-            f"    {RATE}\n    correction = 1.0 - BETAS[1] ** (state.updates + 1)\n"
-            "    state.optimizer._epsilon = EPS / correction**0.5\n",
-        ),
+UPDATES: Spellings = {
+    "eps_hat": train(
+        f"    {RATE}\n",
+        f"    {RATE}\n    correction = 1.0 - BETAS[1] ** (state.updates + 1)\n"
+        "    state.optimizer._epsilon = EPS / correction**0.5\n",
     ),
-    written(
-        "eps_inside_sqrt", by_hand((ROOT, "root = (square / (1.0 - BETAS[1] ** t) + EPS).sqrt()"))
+    "eps_inside_sqrt": by_hand((ROOT, "root = (square / (1.0 - BETAS[1] ** t) + EPS).sqrt()")),
+    "no_bias_corr": by_hand((ROOT, "root = square.sqrt() + EPS"), (UPDATE, "update = mean / root")),
+    "l2_not_decoupled": (
+        train("return paddle.optimizer.AdamW(", "return paddle.optimizer.Adam("),
+        train(f"        {FUNCTION},\n", ""),
     ),
-    written(
-        "no_bias_corr",
-        by_hand((ROOT, "root = square.sqrt() + EPS"), (UPDATE, "update = mean / root")),
-    ),
-    written(
-        "l2_not_decoupled",
-        (
-            train("return paddle.optimizer.AdamW(", "return paddle.optimizer.Adam("),
-            train(f"        {FUNCTION},\n", ""),
-        ),
-    ),
-    written("wd_on_all", train(FUNCTION, 'apply_decay_param_fun=lambda name: "bias" not in name')),
+    "wd_on_all": train(FUNCTION, 'apply_decay_param_fun=lambda name: "bias" not in name'),
     # By the name within the layer, which Paddle does not ask for.
-    written("wd_zero", train("verdicts.setdefault(parameter.name,", "verdicts.setdefault(name,")),
-    written("wd_default", train("        weight_decay=WEIGHT_DECAY,\n", "")),
-    written("wd_on_layer_norm", train(NORMS, "return True")),
-    written(
-        "wd_not_on_embeddings",
-        train(NORMS, NORMS.replace("nn.LayerNorm", "(nn.LayerNorm, nn.Embedding)")),
+    "wd_zero": train("verdicts.setdefault(parameter.name,", "verdicts.setdefault(name,"),
+    "wd_default": train("        weight_decay=WEIGHT_DECAY,\n", ""),
+    "wd_on_layer_norm": train(NORMS, "return True"),
+    "wd_not_on_embeddings": train(
+        NORMS, NORMS.replace("nn.LayerNorm", "(nn.LayerNorm, nn.Embedding)")
     ),
-    written("wd_base_rate", by_hand((DECAY, DECAY.replace("self.rate", "LEARNING_RATE")))),
-    written(
-        "nesterov",
-        by_hand(
-            (UPDATE, UPDATE.replace("mean /", "(BETAS[0] * mean + (1.0 - BETAS[0]) * gradient) /"))
+    "wd_base_rate": by_hand((DECAY, DECAY.replace("self.rate", "LEARNING_RATE"))),
+    "nesterov": by_hand(
+        (UPDATE, UPDATE.replace("mean /", "(BETAS[0] * mean + (1.0 - BETAS[0]) * gradient) /"))
+    ),
+    "amsgrad": train(EPSILON, f"{EPSILON}        amsgrad=True,\n"),
+    "bias_corr_per_micro": by_hand(("t = self.t\n", "t = self.t * SETTINGS.accumulation_steps\n")),
+    "lazy_moments": by_hand(
+        (
+            MEAN,
+            "seen = (gradient != 0).astype('float32')\n            "
+            "mean.set_value(mean + seen * (1.0 - BETAS[0]) * (gradient - mean))",
         ),
-    ),
-    written("amsgrad", train(EPSILON, f"{EPSILON}        amsgrad=True,\n")),
-    written(
-        "bias_corr_per_micro",
-        by_hand(("t = self.t\n", "t = self.t * SETTINGS.accumulation_steps\n")),
-    ),
-    written(
-        "lazy_moments",
-        by_hand(
-            (
-                MEAN,
-                "seen = (gradient != 0).astype('float32')\n            "
-                "mean.set_value(mean + seen * (1.0 - BETAS[0]) * (gradient - mean))",
-            ),
-            (
-                SQUARE,
-                "change = (1.0 - BETAS[1]) * (gradient * gradient - square)\n            "
-                "square.set_value(square + seen * change)",
-            ),
-            (UPDATE, f"{UPDATE} * seen"),
+        (
+            SQUARE,
+            "change = (1.0 - BETAS[1]) * (gradient * gradient - square)\n            "
+            "square.set_value(square + seen * change)",
         ),
+        (UPDATE, f"{UPDATE} * seen"),
     ),
-    written(
-        "moments_reset",
+    "moments_reset": spellings(
         *both(
             "    if state.windows == 16:\n"
             "        for slot in ('moment1', 'moment2'):\n"
             "            for moment in state.optimizer._accumulators[slot].values():\n"
             "                moment.zero_()\n"
-        ),
+        )
     ),
-    written("lr_not_set", train(f"    {RATE}\n", "")),
-    written(
-        "lr_one_late",
-        train(RATE, "state.optimizer.set_lr(learning_rate(max(0, state.updates - 1)))"),
-    ),
-)
+    "lr_not_set": train(f"    {RATE}\n", ""),
+    "lr_one_late": train(RATE, "state.optimizer.set_lr(learning_rate(max(0, state.updates - 1)))"),
+}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from textwrap import indent
 
 from crosscast.targets.harness import Edit
-from crosscast_parity.self_test.mutation import Mutation
-from mutants.spelling import runtime, train, written
+from mutants.spelling import Spellings, runtime, spellings, train
 
 CUTS = "        cuts = range(settings.micro_batch_size"
 DIVIDE = "        loss = loss / rows\n"
@@ -68,186 +67,117 @@ def both(before: str, after: str = "") -> tuple[Edit, Edit]:
     return train(STEP, before + STEP + after), train(PLAIN_STEP, before + PLAIN_STEP + after)
 
 
-ACCUMULATION: tuple[Mutation, ...] = (
-    written("no_accum_div", train(DIVIDE, OWN_MEAN)),
-    written("mean_of_means", train(DIVIDE, OWN_MEAN.replace("\n", " / n_micro\n"))),
-    written(
-        "tail_div_by_steps",
-        train(DIVIDE, OWN_MEAN.replace("\n", " / SETTINGS.accumulation_steps\n")),
-    ),
-    written("sum_loss", train(DIVIDE, "")),
-    written(
-        "tail_div_by_count", train(DIVIDE, "        loss = loss / SETTINGS.global_batch_size\n")
-    ),
-    written(
-        "zero_grad_each_micro", train(DIVIDE, f"        state.optimizer.clear_grad()\n{DIVIDE}")
-    ),
-    written("zero_grad_missing", train(CLEAR, "")),
-    written(
-        "step_per_micro",
+WINDOW: Spellings = {
+    # Sums and steps.
+    "no_accum_div": train(DIVIDE, OWN_MEAN),
+    "mean_of_means": train(DIVIDE, OWN_MEAN.replace("\n", " / n_micro\n")),
+    "tail_div_by_steps": train(DIVIDE, OWN_MEAN.replace("\n", " / SETTINGS.accumulation_steps\n")),
+    "sum_loss": train(DIVIDE, ""),
+    "tail_div_by_count": train(DIVIDE, "        loss = loss / SETTINGS.global_batch_size\n"),
+    "zero_grad_each_micro": train(DIVIDE, f"        state.optimizer.clear_grad()\n{DIVIDE}"),
+    "zero_grad_missing": train(CLEAR, ""),
+    "step_per_micro": spellings(
         train(REPORT + SCALED_WINDOW, REPORT + indent(SCALED_WINDOW, "    ")),
         train(REPORT + PLAIN_WINDOW, REPORT + indent(PLAIN_WINDOW, "    ")),
     ),
-    written(
-        "tail_filled_up",
-        runtime(
-            "rows",
-            CUTS,
-            f"        chosen = np.resize(chosen, settings.global_batch_size)\n{CUTS}",
+    "tail_filled_up": runtime(
+        "rows", CUTS, f"        chosen = np.resize(chosen, settings.global_batch_size)\n{CUTS}"
+    ),
+    "short_micro_dropped": runtime(
+        "rows",
+        "yield np.split(chosen, cuts)",
+        "yield [m for m in np.split(chosen, cuts) if len(m) == settings.micro_batch_size]",
+    ),
+    "loss_of_last_micro": train("        window_loss += loss", "        window_loss = loss"),
+    "fp16_grad_accum": train(
+        BACKWARD, BACKWARD + indent(each('gradient.astype("float16").astype("float32")'), "    ")
+    ),
+    # The loss scale.
+    "clip_before_unscale": train(UNSCALE, ""),
+    "no_unscale": train(UNSCALE, UNSCALE + each("gradient * state.loss_scale.scale")),
+    "unscale_in_half": train(
+        UNSCALE, UNSCALE + each('gradient.astype("float16").astype("float32")')
+    ),
+    "no_skip_overflow": (train(STEP, PLAIN_STEP + STEP.replace("    state", "    # state")),),
+    "no_scaler": (
+        train(SCALED, "        scaled_loss = loss\n"),
+        train(UNSCALE, ""),
+        train(STEP, PLAIN_STEP),
+        train(SCALE, "    scale = 1.0\n"),
+        train(UPDATE, ""),
+        train(SKIPPED, "    skipped = False\n"),
+        train("    if state.dynamic:\n        state.scaler", "    if False:\n        state.scaler"),
+    ),
+    "update_per_micro": train(
+        ADJUST,
+        ADJUST.replace(
+            "        state",
+            "        for _ in micro_batches[1:]:\n"
+            "            state.loss_scale.adjust(skipped)\n        state",
         ),
     ),
-    written(
-        "short_micro_dropped",
-        runtime(
-            "rows",
-            "yield np.split(chosen, cuts)",
-            "yield [m for m in np.split(chosen, cuts) if len(m) == settings.micro_batch_size]",
-        ),
+    "no_dynamic": train(ADJUST, ""),
+    "hysteresis_2": train("self.bad >= self.hysteresis", "self.bad >= 2"),
+    "growth_not_reset": train("self.good, self.bad = 0, self.bad + 1", "self.bad = self.bad + 1"),
+    "growth_count_kept": train(
+        "                self.good = 0\n                grown", "                grown"
     ),
-    written(
-        "loss_of_last_micro", train("        window_loss += loss", "        window_loss = loss")
+    "nan_to_num": train(
+        UNSCALE,
+        each("paddle.where(gradient.isfinite(), gradient, paddle.zeros_like(gradient))") + UNSCALE,
     ),
-    written(
-        "fp16_grad_accum",
+    "overflow_micro_dropped": train(
+        BACKWARD,
+        indent(GRADIENTS, "    ")
+        + "        kept = [gradient.clone() for gradient in gradients]\n"
+        + BACKWARD
+        + indent(GRADIENTS, "    ")
+        + "        if not all(gradient.isfinite().all() for gradient in gradients):\n"
+        + "            for place, gradient in enumerate(gradients):\n"
+        + "                gradient.set_value(kept[place] if kept else gradient * 0)\n",
+    ),
+    "zero_grad_not_on_skip": train(CLEAR, f"    if not skipped:\n    {CLEAR}"),
+    "step_on_zeros": train(
+        CLEAR,
+        "    if skipped:\n"
+        + '        state.optimizer._set_auxiliary_var("found_inf", None)\n'
+        + indent(each("paddle.zeros_like(gradient)") + PLAIN_STEP, "    ")
+        + CLEAR,
+    ),
+    "updates_on_skip": train(UPDATES, "    state.updates += 1\n"),
+    "skip_by_loss": (
+        train(STEP, "    if math.isfinite(window_loss.item()):\n    " + PLAIN_STEP),
+        train(SKIPPED, "    skipped = not math.isfinite(window_loss.item())\n"),
+    ),
+    "loss_not_scaled": train(BACKWARD, PLAIN_BACKWARD),
+    "scaled_after_backward": (
+        train(BACKWARD, PLAIN_BACKWARD),
+        train(UNSCALE, each("gradient * state.loss_scale.scale") + UNSCALE),
+    ),
+    "scaler_disabled": train(
+        f"with {AUTOCAST}:\n            loss",
+        f"with {AUTOCAST.replace('float16', 'bfloat16')}:\n            loss",
+    ),
+    # Clipping.
+    "clip_per_param": (
+        train(CLIP, ""),
         train(
-            BACKWARD,
-            BACKWARD + indent(each('gradient.astype("float16").astype("float32")'), "    "),
+            "        epsilon=EPS,\n",
+            "        epsilon=EPS,\n        grad_clip=nn.ClipGradByNorm(MAX_NORM),\n",
         ),
     ),
-)
-
-SCALING: tuple[Mutation, ...] = (
-    written("clip_before_unscale", train(UNSCALE, "")),
-    written("no_unscale", train(UNSCALE, UNSCALE + each("gradient * state.loss_scale.scale"))),
-    written(
-        "unscale_in_half",
-        train(UNSCALE, UNSCALE + each('gradient.astype("float16").astype("float32")')),
-    ),
-    written(
-        "no_skip_overflow", (train(STEP, PLAIN_STEP + STEP.replace("    state", "    # state")),)
-    ),
-    written(
-        "no_scaler",
-        (
-            train(SCALED, "        scaled_loss = loss\n"),
-            train(UNSCALE, ""),
-            train(STEP, PLAIN_STEP),
-            train(SCALE, "    scale = 1.0\n"),
-            train(UPDATE, ""),
-            train(SKIPPED, "    skipped = False\n"),
-            train(
-                "    if state.dynamic:\n        state.scaler", "    if False:\n        state.scaler"
-            ),
-        ),
-    ),
-    written(
-        "update_per_micro",
+    "clip_value": (
+        train(CLIP, ""),
         train(
-            ADJUST,
-            ADJUST.replace(
-                "        state",
-                "        for _ in micro_batches[1:]:\n"
-                "            state.loss_scale.adjust(skipped)\n        state",
-            ),
+            "        epsilon=EPS,\n",
+            "        epsilon=EPS,\n        grad_clip=nn.ClipGradByValue(MAX_NORM),\n",
         ),
     ),
-    written("no_dynamic", train(ADJUST, "")),
-    written("hysteresis_2", train("self.bad >= self.hysteresis", "self.bad >= 2")),
-    written(
-        "growth_not_reset",
-        train("self.good, self.bad = 0, self.bad + 1", "self.bad = self.bad + 1"),
+    "clip_max_norm": (
+        train("squares = [p.grad.square().sum() for", "squares = [p.grad.abs().max() for"),
+        train("paddle.stack(squares).sum().sqrt()", "paddle.stack(squares).max()"),
     ),
-    written(
-        "growth_count_kept",
-        train("                self.good = 0\n                grown", "                grown"),
-    ),
-    written(
-        "nan_to_num",
-        train(
-            UNSCALE,
-            each("paddle.where(gradient.isfinite(), gradient, paddle.zeros_like(gradient))")
-            + UNSCALE,
-        ),
-    ),
-    written(
-        "overflow_micro_dropped",
-        train(
-            BACKWARD,
-            indent(GRADIENTS, "    ")
-            + "        kept = [gradient.clone() for gradient in gradients]\n"
-            + BACKWARD
-            + indent(GRADIENTS, "    ")
-            + "        if not all(gradient.isfinite().all() for gradient in gradients):\n"
-            + "            for place, gradient in enumerate(gradients):\n"
-            + "                gradient.set_value(kept[place] if kept else gradient * 0)\n",
-        ),
-    ),
-    written("zero_grad_not_on_skip", train(CLEAR, f"    if not skipped:\n    {CLEAR}")),
-    written(
-        "step_on_zeros",
-        train(
-            CLEAR,
-            "    if skipped:\n"
-            + '        state.optimizer._set_auxiliary_var("found_inf", None)\n'
-            + indent(each("paddle.zeros_like(gradient)") + PLAIN_STEP, "    ")
-            + CLEAR,
-        ),
-    ),
-    written("updates_on_skip", train(UPDATES, "    state.updates += 1\n")),
-    written(
-        "skip_by_loss",
-        (
-            train(STEP, "    if math.isfinite(window_loss.item()):\n    " + PLAIN_STEP),
-            train(SKIPPED, "    skipped = not math.isfinite(window_loss.item())\n"),
-        ),
-    ),
-    written("loss_not_scaled", train(BACKWARD, PLAIN_BACKWARD)),
-    written(
-        "scaled_after_backward",
-        (
-            train(BACKWARD, PLAIN_BACKWARD),
-            train(UNSCALE, each("gradient * state.loss_scale.scale") + UNSCALE),
-        ),
-    ),
-    written(
-        "scaler_disabled",
-        train(
-            f"with {AUTOCAST}:\n            loss",
-            f"with {AUTOCAST.replace('float16', 'bfloat16')}:\n            loss",
-        ),
-    ),
-)
-
-CLIPPING: tuple[Mutation, ...] = (
-    written(
-        "clip_per_param",
-        (
-            train(CLIP, ""),
-            train(
-                "        epsilon=EPS,\n",
-                "        epsilon=EPS,\n        grad_clip=nn.ClipGradByNorm(MAX_NORM),\n",
-            ),
-        ),
-    ),
-    written(
-        "clip_value",
-        (
-            train(CLIP, ""),
-            train(
-                "        epsilon=EPS,\n",
-                "        epsilon=EPS,\n        grad_clip=nn.ClipGradByValue(MAX_NORM),\n",
-            ),
-        ),
-    ),
-    written(
-        "clip_max_norm",
-        (
-            train("squares = [p.grad.square().sum() for", "squares = [p.grad.abs().max() for"),
-            train("paddle.stack(squares).sum().sqrt()", "paddle.stack(squares).max()"),
-        ),
-    ),
-    written(
-        "clip_per_micro",
+    "clip_per_micro": spellings(
         train(
             BACKWARD,
             f"{BACKWARD}        limit = MAX_NORM * state.loss_scale.scale\n"
@@ -258,38 +188,24 @@ CLIPPING: tuple[Mutation, ...] = (
             f"{PLAIN_BACKWARD}        nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM)\n",
         ),
     ),
-    written(
-        "clip_without_limit",
-        train(
-            "paddle.clip(MAX_NORM / (grad_norm + CLIP_EPS), max=1.0)",
-            "MAX_NORM / (grad_norm + CLIP_EPS)",
-        ),
+    "clip_without_limit": train(
+        "paddle.clip(MAX_NORM / (grad_norm + CLIP_EPS), max=1.0)",
+        "MAX_NORM / (grad_norm + CLIP_EPS)",
     ),
-)
-
-PRECISION: tuple[Mutation, ...] = (
-    written(
-        "no_master",
-        train(
-            STEP,
-            f"{STEP}    for parameter in model.parameters():\n"
-            '        parameter.set_value(parameter.astype("float16").astype("float32"))\n',
-        ),
+    # Types.
+    "no_master": train(
+        STEP,
+        f"{STEP}    for parameter in model.parameters():\n"
+        '        parameter.set_value(parameter.astype("float16").astype("float32"))\n',
     ),
-    written(
-        "bf16_for_fp16",
-        (
-            train(AUTOCAST, AUTOCAST.replace("float16", "bfloat16"), times=2),
-            # By hand: the scaler's own product would turn it off behind bfloat16.
-            train(SCALED, "        scaled_loss = loss * state.loss_scale.scale\n"),
-        ),
+    "bf16_for_fp16": (
+        train(AUTOCAST, AUTOCAST.replace("float16", "bfloat16"), times=2),
+        # By hand: the scaler's own product would turn it off behind bfloat16.
+        train(SCALED, "        scaled_loss = loss * state.loss_scale.scale\n"),
     ),
-    written("amp_off", train(AUTOCAST, AUTOCAST.replace("state.amp", "False"), times=2)),
-    written(
-        "loss_half",
-        (
-            train(LOSS, "    logits = model(**inputs)\n"),
-            train(ENTROPY, ENTROPY.replace("\n", '.astype("float32")\n', 1)),
-        ),
+    "amp_off": train(AUTOCAST, AUTOCAST.replace("state.amp", "False"), times=2),
+    "loss_half": (
+        train(LOSS, "    logits = model(**inputs)\n"),
+        train(ENTROPY, ENTROPY.replace("\n", '.astype("float32")\n', 1)),
     ),
-)
+}

@@ -11,11 +11,7 @@ from collections.abc import Mapping
 from crosscast.targets.harness import Edit
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.jax_update import DECAYED
-from mutants.jax_window import (
-    ADD,
-    AVERAGED,
-    WHOLE,
-)
+from mutants.jax_window import ADD, AVERAGED, WHOLE
 from mutants.jax_window import CLIPPED as JAX_CLIPPED
 from mutants.jax_window import COEFFICIENT as JAX_COEFFICIENT
 from mutants.jax_window import DIVIDE as JAX_DIVIDE
@@ -364,7 +360,7 @@ share; `settings.THREADS` varies that.
 COMPILED: Mapping[str, tuple[Mutation, ...]] = {
     "torch": (
         _rewrite("compiled", "compiled model", train(BUILT, f"{BUILT}    model.compile()\n")),
-    ),
+    )
 }
 """Those for scripts in float32 only: half precision is not emulated in compiled models.
 

@@ -12,12 +12,11 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from crosscast_parity.planning.options import make_options
-from crosscast_parity.self_test.mutation import Mutation
+from mutants.bugs import bugs_of
 from mutants.emitted import compile_to
 from mutants.journal import RESULTS, Journal
 from mutants.score import page, survivors, to_json, unexpected
@@ -35,10 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     for framework in options.frameworks:
         found[framework] = _score(framework, options)
     (options.output / "mutation-score.json").write_text(json.dumps(to_json(found), indent=1) + "\n")
-    text = page(found, {name: len(bugs_of(name)) for name in found})
+    planted = {name: len(bugs_of(name)) for name in found}
+    text = page(found, planted, by_parts=options.by_parts)
     (options.output / "mutation-score.md").write_text(text)
     if options.docs:
-        PAGE.write_text(text, encoding="utf-8")
+        _page_of(options.frameworks).write_text(text, encoding="utf-8")
     print(text)
     return max(_judged(name, trials) for name, trials in found.items())
 
@@ -49,12 +49,20 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--frameworks", type=_frameworks, default=FRAMEWORKS, metavar="F,...")
     add("--only", type=lambda text: text.split(","), default=[], metavar="BUG,...")
     add("--seeds", type=int, default=0, help="paired seeds of PyTorch, for t-test and L3; slow")
+    add("--by-parts", action="store_true", help="a bug ends at the first part that sees it")
     add("--jobs", type=int, default=2, help="parallel processes")
     add("--output", type=Path, default=Path("build/mutants"))
     add("--keep", action="store_true", help="keep the recordings of all runs (gigabytes)")
     add("--no-trials", action="store_true", help="a page of what was tried before")
-    add("--docs", action="store_true", help=f"write docs/measurements/{PAGE.name}")
+    add("--docs", action="store_true", help=f"write docs/measurements/{PAGE.name}, or that of some")
     return parser.parse_args(argv)
+
+
+def _page_of(frameworks: tuple[str, ...]) -> Path:
+    """Return the page of all frameworks, or one that has the names of some."""
+    if frameworks == FRAMEWORKS:
+        return PAGE
+    return PAGE.with_stem("-".join([PAGE.stem, *frameworks]))
 
 
 def _frameworks(text: str) -> tuple[str, ...]:
@@ -62,12 +70,6 @@ def _frameworks(text: str) -> tuple[str, ...]:
     if not set(names) <= set(FRAMEWORKS):
         raise argparse.ArgumentTypeError(f"not among {', '.join(FRAMEWORKS)}")
     return names
-
-
-def bugs_of(framework: str) -> Sequence[Mutation]:
-    """Return the bugs of the catalogue as a framework spells them."""
-    bugs: Sequence[Mutation] = import_module(f"mutants.{framework}_bugs").MUTATIONS
-    return bugs
 
 
 def _score(framework: str, arguments: argparse.Namespace) -> list[Trial]:
@@ -78,10 +80,13 @@ def _score(framework: str, arguments: argparse.Namespace) -> list[Trial]:
     journal = Journal(RESULTS / f"{framework}.json", [framework])
     options = make_options(folder / "work", jobs=arguments.jobs)
     seeds = arguments.seeds if framework == REFERENCE else 0
-    laboratory = Laboratory(framework, options, compile_to, seeds=seeds)
+    laboratory = Laboratory(
+        framework, options, compile_to, seeds=seeds, by_parts=arguments.by_parts
+    )
     clean = laboratory.clean()
     _tell(framework, clean)
-    about = {bug.name: {"bug": repr(bug), "seeds": seeds} for bug in bugs}
+    partly = {"by_parts": True} if arguments.by_parts else {}
+    about = {bug.name: {"bug": repr(bug), "seeds": seeds, **partly} for bug in bugs}
     missing = [bug for bug in bugs if journal.find(about[bug.name]) is None]
     if arguments.no_trials:
         missing = []

@@ -55,18 +55,21 @@ def unexpected(found: Sequence[Trial]) -> list[Trial]:
     ]
 
 
-def page(trials: Trials, planted: Mapping[str, int]) -> str:
+def page(trials: Trials, planted: Mapping[str, int], *, by_parts: bool = False) -> str:
     """Return the page.
 
     Args:
         trials: what was tried with this version.
         planted: by framework, how many bugs there are; the others were not tried.
+        by_parts: a bug ended at the first part that saw it. Then nothing is said of single levels
+            and common rules, which did not look at most of them.
     """
     totals = _totals(trials, planted)
-    return "\n".join([*_head(), *totals, *_practice(trials), *_table(trials), *_rest(trials)])
+    compared = () if by_parts else _practice(trials)
+    return "\n".join([*_head(by_parts), *totals, *compared, *_table(trials), *_rest(trials)])
 
 
-def _head() -> Iterator[str]:
+def _head(by_parts: bool) -> Iterator[str]:
     yield "# Mutation score"
     yield ""
     yield "<!-- Written by `make mutants`; do not edit. -->"
@@ -79,6 +82,13 @@ def _head() -> Iterator[str]:
         " no cell."
     )
     yield ""
+    if by_parts:
+        yield (
+            "Each bug was planted in the toy, then in the course of the small model, then in the"
+            " whole quick check, and no further than where it was seen. The levels are those of"
+            " that part; others might have seen it, too."
+        )
+        yield ""
 
 
 def _totals(trials: Trials, planted: Mapping[str, int]) -> Iterator[str]:

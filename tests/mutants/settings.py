@@ -45,7 +45,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "schedule": {"name": "polynomial", "power": 2.0, "warmup_steps": 10, "total_steps": 64},
     },
     "micro-batch means, short windows dropped": {
-        "accumulation": {"steps": 4, "normalize_by": "microbatch", "tail": "drop"},
+        "accumulation": {"steps": 4, "normalize_by": "microbatch", "tail": "drop"}
     },
     "averaged weights, rows in order": {"ema": {"decay": 0.9}, "data.shuffle": False},
     "no accumulation": {
@@ -117,9 +117,7 @@ def groups() -> Iterator[Group]:
             name = f"{dtype}, seed {seed}"
             settings += starmap(_rewritten, REWRITTEN.get(name, {}).items())
             yield Group(
-                name=name,
-                recipe=with_dtype(with_seed(base, seed), dtype),
-                settings=tuple(settings),
+                name=name, recipe=with_dtype(with_seed(base, seed), dtype), settings=tuple(settings)
             )
     stored = load(str(STORED))
     for dtype in DTYPES:

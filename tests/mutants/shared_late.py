@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crosscast_parity.self_test.mutation import Mutation
+from crosscast.targets.harness import Edit
 from mutants.shared_bugs import ORDER, PROGRESS
-from mutants.spelling import BEGIN, runtime, train, written
+from mutants.spelling import BEGIN, Spellings, runtime, train
 
 UPDATES = "    state.updates += not skipped\n"
 CAUSES: Mapping[str, str] = {
@@ -36,30 +36,32 @@ TAILS = train(
 SECOND = "full if rows < full and state.tails == 2 else rows"
 """What a loss is divided by if the second short window counts as a full one, after `TAILS`."""
 
-LATE: tuple[Mutation, ...] = (
-    written("late_rate", train(PROGRESS, PROGRESS.replace("min(1.0, ", "1.0 * ("))),
-    written(
-        "late_skip",
-        train(UPDATES, SKIPS.replace("not skipped", "not skipped or state.skips == 4")),
+LATE: Spellings = {
+    "late_rate": train(PROGRESS, PROGRESS.replace("min(1.0, ", "1.0 * (")),
+    "late_skip": train(UPDATES, SKIPS.replace("not skipped", "not skipped or state.skips == 4")),
+    "late_order": runtime("rows", ORDER, ORDER.replace("epoch,", "min(epoch, 9),")),
+    "decay_one_late": train(
+        PROGRESS,
+        PROGRESS.replace("(position - WARMUP_STEPS) /", "max(0, position - 1 - WARMUP_STEPS) /"),
     ),
-    written("late_order", runtime("rows", ORDER, ORDER.replace("epoch,", "min(epoch, 9),"))),
-    written(
-        "decay_one_late",
-        train(
-            PROGRESS,
-            PROGRESS.replace(
-                "(position - WARMUP_STEPS) /", "max(0, position - 1 - WARMUP_STEPS) /"
-            ),
-        ),
-    ),
-    written(
-        "updates_wrap",
-        train(UPDATES, "    state.updates = (state.updates + (not skipped)) % 128\n"),
-    ),
-)
+    "updates_wrap": train(UPDATES, "    state.updates = (state.updates + (not skipped)) % 128\n"),
+}
 
 
-def when_skipped(name: str, condition: str, statements: str) -> Mutation:
+def rates(old: str, rate: str) -> Spellings:
+    """Return bugs that double the optimizer's rate in some windows, and not the reported one."""
+    doubled = {
+        "late_step": "state.windows >= 9",
+        "late_drift": "0.01 * (state.windows >= 40)",
+        "late_last": "state.windows == SETTINGS.windows - 1",
+    }
+    return {
+        name: train(old, old.replace(rate, rate.replace("lr", f"lr * (1 + ({when}))")))
+        for name, when in doubled.items()
+    }
+
+
+def when_skipped(condition: str, statements: str) -> Edit:
     """Return a bug that does more in some skipped windows, which `state.skips` counts from 1."""
     lines = "".join(f"        {line}\n" for line in statements.splitlines())
-    return written(name, train(UPDATES, f"{SKIPS}    if skipped and {condition}:\n{lines}"))
+    return train(UPDATES, f"{SKIPS}    if skipped and {condition}:\n{lines}")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from crosscast.targets.harness import Edit
-from crosscast_parity.self_test.mutation import Mutation
-from mutants.spelling import runtime, train, written
+from mutants.spelling import Spellings, runtime, train
 
 HALF = 'a.astype("float16")'
 ROUNDED = f'{HALF}.astype("float32")'
@@ -50,9 +51,9 @@ def of_each(value: str) -> str:
     return f"{{n: {value} for n, a in weights.items()}}"
 
 
-def file(name: str, arrays: str, *more: Edit) -> Mutation:
+def file(arrays: str, *more: Edit) -> Sequence[Edit]:
     """Return a bug that writes other arrays into model.safetensors."""
-    return written(name, [runtime("run", FILE, FILE.replace("weights", arrays)), *more])
+    return [runtime("run", FILE, FILE.replace("weights", arrays)), *more]
 
 
 def before(arrays: str) -> Edit:
@@ -60,97 +61,63 @@ def before(arrays: str) -> Edit:
     return runtime("run", LOOP, BEFORE.format(arrays) + LOOP)
 
 
-PRODUCTS: tuple[Mutation, ...] = (
-    file("file_of_averages", "weights | ema_arrays(state)"),
-    file("file_rounded", of_each(ROUNDED)),
-    file("file_in_half", of_each(HALF)),
-    file("file_transposed", of_each("a.T if a.shape == a.T.shape else a")),
-    file("file_one_window_old", "state.old", before("model_arrays")),
-    file(
-        "file_without_head",
-        '{n: a for n, a in weights.items() if not n.startswith("classifier.")}',
+PRODUCTS: Spellings = {
+    "file_of_averages": file("weights | ema_arrays(state)"),
+    "file_rounded": file(of_each(ROUNDED)),
+    "file_in_half": file(of_each(HALF)),
+    "file_transposed": file(of_each("a.T if a.shape == a.T.shape else a")),
+    "file_one_window_old": file("state.old", before("model_arrays")),
+    "file_without_head": file(
+        '{n: a for n, a in weights.items() if not n.startswith("classifier.")}'
     ),
-    written(
-        "averages_file_plain",
-        runtime("run", AVERAGES_FILE, AVERAGES_FILE.replace("averaged", "averaged | weights")),
+    "averages_file_plain": runtime(
+        "run", AVERAGES_FILE, AVERAGES_FILE.replace("averaged", "averaged | weights")
     ),
-    written("averages_file_moved", runtime("run", AVERAGED, MOVED)),
-    written(
-        "averages_not_evaluated",
-        runtime("run", "restore_model(state, averaged)\n", "restore_model(state, weights)\n"),
+    "averages_file_moved": runtime("run", AVERAGED, MOVED),
+    "averages_not_evaluated": runtime(
+        "run", "restore_model(state, averaged)\n", "restore_model(state, weights)\n"
     ),
-    written(
-        "checkpoint_of_averages",
-        runtime("checkpoint", MODEL, MODEL.replace("model_arrays(state)", "ema_arrays(state)")),
+    "checkpoint_of_averages": runtime(
+        "checkpoint", MODEL, MODEL.replace("model_arrays(state)", "ema_arrays(state)")
     ),
-    written(
-        "checkpoint_rounded",
-        runtime(
-            "checkpoint", MODEL, MODEL.replace(": array for", ": np.float32(np.float16(array)) for")
-        ),
+    "checkpoint_rounded": runtime(
+        "checkpoint", MODEL, MODEL.replace(": array for", ": np.float32(np.float16(array)) for")
     ),
-    written(
-        "checkpoint_stale_moments",
-        [
-            runtime("run", IMPORTS, f"{IMPORTS} optimizer_arrays,"),
-            before("optimizer_arrays"),
-            runtime("checkpoint", "moments = optimizer_arrays(state)\n", "moments = state.old\n"),
-        ],
+    "checkpoint_stale_moments": [
+        runtime("run", IMPORTS, f"{IMPORTS} optimizer_arrays,"),
+        before("optimizer_arrays"),
+        runtime("checkpoint", "moments = optimizer_arrays(state)\n", "moments = state.old\n"),
+    ],
+    "checkpoint_no_moments": runtime(
+        "checkpoint", MOMENTS, MOMENTS.replace(": array for", ": 0 * array for")
     ),
-    written(
-        "checkpoint_no_moments",
-        runtime("checkpoint", MOMENTS, MOMENTS.replace(": array for", ": 0 * array for")),
+    "resumed_averages_lost": runtime(
+        "checkpoint",
+        'restore_ema(state, part_of(arrays, "ema/"))',
+        "restore_ema(state, model_arrays(state))",
     ),
-    written(
-        "resumed_averages_lost",
-        runtime(
-            "checkpoint",
-            'restore_ema(state, part_of(arrays, "ema/"))',
-            "restore_ema(state, model_arrays(state))",
-        ),
+    "resumed_rows_again": runtime("run", RESUMED, RESUMED.replace("first", "0")),
+    "checkpoint_all_updates": runtime(
+        "checkpoint", UPDATES, UPDATES.replace("state.updates", "state.windows")
     ),
-    written("resumed_rows_again", runtime("run", RESUMED, RESUMED.replace("first", "0"))),
-    written(
-        "checkpoint_all_updates",
-        runtime("checkpoint", UPDATES, UPDATES.replace("state.updates", "state.windows")),
+    "evaluated_in_half": runtime(
+        "run", EVALUATED, f"        restore_model(state, {of_each(ROUNDED)})\n{EVALUATED}"
     ),
-    written(
-        "evaluated_in_half",
-        runtime("run", EVALUATED, f"        restore_model(state, {of_each(ROUNDED)})\n{EVALUATED}"),
+    "short_batch_not_evaluated": runtime(
+        "rows", BATCHES, BATCHES.replace("n_rows,", "n_rows - size + 1,")
     ),
-    written(
-        "short_batch_not_evaluated",
-        runtime("rows", BATCHES, BATCHES.replace("n_rows,", "n_rows - size + 1,")),
+    "last_batch_not_evaluated": train(END, FEWER + END),
+    "evaluated_on_training_rows": runtime(
+        "run", EVALUATED, f"        self.eval_rows = {TRAINING_ROWS}\n{EVALUATED}"
     ),
-    written("last_batch_not_evaluated", train(END, FEWER + END)),
-    written(
-        "evaluated_on_training_rows",
-        runtime(
-            "run",
-            EVALUATED,
-            f"        self.eval_rows = {TRAINING_ROWS}\n{EVALUATED}",
-        ),
+    "file_one_stale": file("weights | dict([list(state.old.items())[-1]])", before("model_arrays")),
+    "resumed_epochs_again": runtime(
+        "run",
+        RESUMED,
+        RESUMED.replace("first", "first % -(-self.n_rows // self.settings.global_batch_size)"),
     ),
-    file(
-        "file_one_stale",
-        "weights | dict([list(state.old.items())[-1]])",
-        before("model_arrays"),
+    "shuffled_and_cut": train(END, CUT + END),
+    "averages_evaluated_short": runtime(
+        "run", AVERAGES_EVALUATED, AVERAGES_EVALUATED.replace("self.eval_batches()", SHORT)
     ),
-    written(
-        "resumed_epochs_again",
-        runtime(
-            "run",
-            RESUMED,
-            RESUMED.replace("first", "first % -(-self.n_rows // self.settings.global_batch_size)"),
-        ),
-    ),
-    written("shuffled_and_cut", train(END, CUT + END)),
-    written(
-        "averages_evaluated_short",
-        runtime(
-            "run",
-            AVERAGES_EVALUATED,
-            AVERAGES_EVALUATED.replace("self.eval_batches()", SHORT),
-        ),
-    ),
-)
+}

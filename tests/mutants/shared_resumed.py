@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from crosscast_parity.self_test.mutation import Mutation
 from mutants.shared_products import MOMENTS
-from mutants.spelling import runtime, written
+from mutants.spelling import Spellings, runtime
 
 SCALER = "restore_scaler(state, counters)\n"
 COUNTS = 'state.windows, state.updates = counters["windows"], counters["updates"]'
@@ -20,43 +19,26 @@ def averages(condition: str) -> str:
     return AVERAGES.replace('"ema/")', f'"ema/") | {{n: a for n, a in {weights}}}')
 
 
-RESUMED: tuple[Mutation, ...] = (
-    written(
-        "resumed_stuck_lost",
-        runtime("run", 'self.stuck = counters.get("stuck", 0)', "self.stuck = 0"),
+RESUMED: Spellings = {
+    "resumed_stuck_lost": runtime("run", 'self.stuck = counters.get("stuck", 0)', "self.stuck = 0"),
+    "resumed_scale_first": runtime("checkpoint", SCALER, FIRST_SCALE),
+    "resumed_all_updates": runtime(
+        "checkpoint", COUNTS, COUNTS.replace('["updates"]', '["windows"]')
     ),
-    written("resumed_scale_first", runtime("checkpoint", SCALER, FIRST_SCALE)),
-    written(
-        "resumed_all_updates",
-        runtime("checkpoint", COUNTS, COUNTS.replace('["updates"]', '["windows"]')),
+    "resumed_norm_averages": runtime("checkpoint", AVERAGES, averages('"LayerNorm" in n')),
+    "resumed_head_averages": runtime(
+        "checkpoint", AVERAGES, averages('n.startswith("classifier.")')
     ),
-    written("resumed_norm_averages", runtime("checkpoint", AVERAGES, averages('"LayerNorm" in n'))),
-    written(
-        "resumed_head_averages",
-        runtime("checkpoint", AVERAGES, averages('n.startswith("classifier.")')),
+    "resumed_one_average": runtime(
+        "checkpoint", AVERAGES, averages('n == "bert.pooler.dense.bias"')
     ),
-    written(
-        "resumed_one_average",
-        runtime("checkpoint", AVERAGES, averages('n == "bert.pooler.dense.bias"')),
+    "checkpoint_half_moments": runtime(
+        "checkpoint", MOMENTS, MOMENTS.replace(": array for", ": np.float32(np.float16(array)) for")
     ),
-    written(
-        "checkpoint_half_moments",
-        runtime(
-            "checkpoint",
-            MOMENTS,
-            MOMENTS.replace(": array for", ": np.float32(np.float16(array)) for"),
-        ),
+    "checkpoint_half_squares": runtime(
+        "checkpoint",
+        MOMENTS,
+        MOMENTS.replace(": array for", f': {CUT} if "_sq/" in name else array for'),
     ),
-    written(
-        "checkpoint_half_squares",
-        runtime(
-            "checkpoint",
-            MOMENTS,
-            MOMENTS.replace(": array for", f': {CUT} if "_sq/" in name else array for'),
-        ),
-    ),
-    written(
-        "status_all_updates",
-        runtime("run", STATUS, STATUS.replace("state.updates", "state.windows")),
-    ),
-)
+    "status_all_updates": runtime("run", STATUS, STATUS.replace("state.updates", "state.windows")),
+}

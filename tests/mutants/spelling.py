@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from crosscast.targets.harness import Edit
 from crosscast_parity.self_test.mutation import Form, Mutation
@@ -36,22 +37,33 @@ def around(before: str, after: str) -> tuple[Edit, Edit]:
     return train(BEGIN, before + BEGIN), train(END, after + END)
 
 
-def written(name: str, *forms: Edit | Sequence[Edit]) -> Mutation:
-    """Return a bug of the catalogue as one framework spells it.
+def spellings(*forms: Edit | Sequence[Edit]) -> tuple[Form, ...]:
+    """Return the spellings of a bug, each one edit or several; the first that fits is used."""
+    return tuple((form,) if isinstance(form, Edit) else tuple(form) for form in forms)
 
-    Args:
-        name: of the bug.
-        forms: its spellings, each one edit or several; the first that fits a script is used.
-    """
-    bug = BUGS[name]
-    spelled: tuple[Form, ...] = tuple(
-        (form,) if isinstance(form, Edit) else tuple(form) for form in forms
-    )
-    return Mutation(
-        name=name,
-        title=bug.title,
-        field=bug.field,
-        expected=bug.expected,
-        forms=spelled,
-        needs=SCALED if bug.half else "",
+
+Spelling = Edit | Sequence[Edit] | Sequence[Form]
+Spellings = dict[str, Spelling]
+"""Bugs by name as one framework spells them: an edit, several, or what `spellings` returns."""
+
+
+def forms_of(spelling: Spelling) -> tuple[Form, ...]:
+    if isinstance(spelling, Edit) or all(isinstance(part, Edit) for part in spelling):
+        return spellings(cast("Edit | Sequence[Edit]", spelling))
+    return tuple(cast("Sequence[Form]", spelling))
+
+
+def written(*tables: Spellings) -> tuple[Mutation, ...]:
+    """Return the bugs of the catalogue that are spelled in tables."""
+    return tuple(
+        Mutation(
+            name=name,
+            title=BUGS[name].title,
+            field=BUGS[name].field,
+            expected=BUGS[name].expected,
+            forms=forms_of(spelling),
+            needs=SCALED if BUGS[name].half else "",
+        )
+        for table in tables
+        for name, spelling in table.items()
     )

@@ -30,6 +30,7 @@ from crosscast_parity.recipes.derived import with_dtype
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.emitted import compile_to
 from mutants.run import FRAMEWORKS
+from mutants.storage_catalogue import stored
 from mutants.storage_page import merge
 from mutants.trials import AT_ONCE, CLEAN, REFERENCE, Plant, quick_stages
 
@@ -56,8 +57,8 @@ class Sight:
 
 def bugs_of(framework: str) -> Sequence[Mutation]:
     """Return the bugs of storage as a framework spells them."""
-    bugs: Sequence[Mutation] = import_module(f"mutants.{framework}_storage").STORAGE
-    return bugs
+    module = import_module(f"mutants.{framework}_storage")
+    return stored(module.MARK, module.STORAGE)
 
 
 def recipe_in(dtype: str) -> Recipe:

@@ -6,10 +6,10 @@ and `jax_storage` hold the edits. They are planted into a recipe of version 2 (`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from crosscast.targets.harness import Edit
 from crosscast_parity.self_test.mutation import Mutation
+from mutants.spelling import Spellings, forms_of
 
 TITLES: Mapping[str, str] = {
     "one_sum_float32": "the second residual sum of every layer is kept in float32",
@@ -61,23 +61,44 @@ TITLES: Mapping[str, str] = {
 """What each bug is, by its name."""
 EXEMPT: Mapping[str, str] = {
     "dropout_scale_half": "dropout is of the class `pointwise`, in `half`: what it computes in is"
-    " the framework's choice, and so is the type of its scale",
+    " the framework's choice, and so is the type of its scale"
 }
 """Why a bug is none by the words of the recipe: it is tried and named, and not counted."""
 MISSED: Mapping[tuple[str, str], str] = {
     ("paddle", "copies_stale_in_evaluation"): "the copies are one update old, where the rate is"
-    " almost 0: the mean loss stays within what the check allows for bfloat16",
+    " almost 0: the mean loss stays within what the check allows for bfloat16"
 }
 """Why a framework's bug is missed."""
 
 
-def stored(mark: str, name: str, *forms: Edit | Sequence[Edit]) -> Mutation:
-    """Return a bug of this catalogue as one framework spells it.
+SCALED = ("gradients_other_half", "stored_other_half")
+"""Bugs in scripts that scale the loss."""
+ANYWHERE = (
+    "attention_dropout_missing",
+    "attention_dropout_twice",
+    "attention_mask_on_queries",
+    "attention_mask_weak",
+    "attention_scale",
+    "attention_unscaled",
+)
+"""Bugs in all scripts that have their lines; the others are in scripts that store half."""
+
+
+def stored(mark: str, bugs: Spellings) -> tuple[Mutation, ...]:
+    """Return bugs of this catalogue as one framework spells them.
 
     Args:
-        mark: what stands only in scripts of the variants that the bug is about; may be empty.
-        name: of the bug.
-        forms: its spellings, each one edit or several; the first that fits a script is used.
+        mark: what stands only in scripts that store half.
+        bugs: by name.
     """
-    spelled = tuple((form,) if isinstance(form, Edit) else tuple(form) for form in forms)
-    return Mutation(name=name, title=TITLES[name], field="", expected=(), forms=spelled, needs=mark)
+    return tuple(
+        Mutation(
+            name=name,
+            title=TITLES[name],
+            field="",
+            expected=(),
+            forms=forms_of(spelling),
+            needs="" if name in ANYWHERE else "INIT_SCALE = " if name in SCALED else mark,
+        )
+        for name, spelling in bugs.items()
+    )

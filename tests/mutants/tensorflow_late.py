@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from textwrap import indent
 
-from crosscast_parity.self_test.mutation import Mutation
 from mutants.shared_late import LATE as SHARED
-from mutants.shared_late import SECOND, TAILS, USED, when_skipped
-from mutants.spelling import BEGIN, around, train, written
+from mutants.shared_late import SECOND, TAILS, USED, rates, when_skipped
+from mutants.spelling import BEGIN, Spellings, around, train
 from mutants.tensorflow_window import CLEARED, COEFFICIENT, MOVED, SET_RATE
 
 FIRST = "state.model.trainable_variables[0]"
@@ -21,106 +20,69 @@ RESET = f"{SKIPPED}            self.good = 0\n"
 ROOM = "        self.gradients = zeros(self.model.trainable_variables)\n"
 
 
-def rate(name: str, doubled: str) -> Mutation:
-    """Return a bug that doubles the optimizer's rate in some windows, and not the reported one."""
-    return written(name, train(SET_RATE, SET_RATE.replace("(lr)", f"(lr * (1 + ({doubled})))")))
-
-
-LATE: tuple[Mutation, ...] = (
-    *SHARED,
-    rate("late_step", "state.windows >= 9"),
-    rate("late_drift", "0.01 * (state.windows >= 40)"),
-    rate("late_last", "state.windows == SETTINGS.windows - 1"),
-    written(
-        "late_frozen",
-        around(
-            f"    kept = {FIRST}.numpy()\n",
-            f"    if state.windows >= 11:\n        {FIRST}.assign(kept)\n",
-        ),
+LATE: Spellings = {
+    **SHARED,
+    **rates(SET_RATE, "(lr)"),
+    "late_frozen": around(
+        f"    kept = {FIRST}.numpy()\n",
+        f"    if state.windows >= 11:\n        {FIRST}.assign(kept)\n",
     ),
-    written("late_tail", train(DIVISOR, DIVISOR.replace("rows", FULL))),
-    written("late_clear", train(CLEARED, f"    if {STEPS} != 60:\n" + indent(CLEARED, "    "))),
-    written(
-        "late_decay",
-        train(
-            "weight.assign_sub(self.learning_rate * WEIGHT_DECAY * weight)",
-            "weight.assign_sub(tf.where(t > 75.0, 0.0, 0.1) * self.learning_rate * weight)",
-        ),
+    "late_tail": train(DIVISOR, DIVISOR.replace("rows", FULL)),
+    "late_clear": train(CLEARED, f"    if {STEPS} != 60:\n" + indent(CLEARED, "    ")),
+    "late_decay": train(
+        "weight.assign_sub(self.learning_rate * WEIGHT_DECAY * weight)",
+        "weight.assign_sub(tf.where(t > 75.0, 0.0, 0.1) * self.learning_rate * weight)",
     ),
-    written(
-        "late_clip",
-        train(
-            COEFFICIENT,
-            f"{COEFFICIENT}    coefficient = tf.where({STEPS} > 75, 1.0, coefficient)\n",
-        ),
+    "late_clip": train(
+        COEFFICIENT, f"{COEFFICIENT}    coefficient = tf.where({STEPS} > 75, 1.0, coefficient)\n"
     ),
-    written(
-        "late_moments",
-        around(
-            "",
-            "    if state.windows == 90:\n"
-            "        square = state.optimizer.exp_avg_sq[0]\n"
-            "        square.assign(tf.zeros_like(square))\n",
-        ),
+    "late_moments": around(
+        "",
+        "    if state.windows == 90:\n"
+        "        square = state.optimizer.exp_avg_sq[0]\n"
+        "        square.assign(tf.zeros_like(square))\n",
     ),
-    written(
-        "late_growth",
-        train(
-            GROWN,
-            '                self.grown = getattr(self, "grown", 0) + 1\n'
-            + GROWN.replace("= 0", "= int(self.grown == 2)"),
-        ),
+    "late_growth": train(
+        GROWN,
+        '                self.grown = getattr(self, "grown", 0) + 1\n'
+        + GROWN.replace("= 0", "= int(self.grown == 2)"),
     ),
-    written(
-        "late_bound",
-        train(
-            LOWER,
-            "low = float32(self.scale * BACKOFF_FACTOR)\n"
-            '            self.low = getattr(self, "low", 0) + (low < MIN_SCALE)\n'
-            "            self.scale = low if self.low == 2 else max(low, MIN_SCALE)",
-        ),
+    "late_bound": train(
+        LOWER,
+        "low = float32(self.scale * BACKOFF_FACTOR)\n"
+        '            self.low = getattr(self, "low", 0) + (low < MIN_SCALE)\n'
+        "            self.scale = low if self.low == 2 else max(low, MIN_SCALE)",
     ),
-    written(
-        "late_averages",
-        train(MOVED, f"average.assign(tf.where({STEPS} > 30, average, {MOVED[15:-1]}))"),
+    "late_averages": train(
+        MOVED, f"average.assign(tf.where({STEPS} > 30, average, {MOVED[15:-1]}))"
     ),
-    written("late_rate_used", train(SET_RATE, SET_RATE.replace("(lr)", f"({USED})"))),
-    written(
-        "late_float32",
-        train(
-            BEGIN,
-            f"{BEGIN}    if state.windows == 40:  # TensorFlow retraces for another function\n"
-            "        loss_fn = state.late_loss = lambda *args: micro_batch_loss(*args)\n"
-            "        for layer in state.model._flatten_layers():\n"
-            '            layer.dtype_policy = "float32"\n'
-            '    loss_fn = getattr(state, "late_loss", loss_fn)\n',
-        ),
+    "late_rate_used": train(SET_RATE, SET_RATE.replace("(lr)", f"({USED})")),
+    "late_float32": train(
+        BEGIN,
+        f"{BEGIN}    if state.windows == 40:  # TensorFlow retraces for another function\n"
+        "        loss_fn = state.late_loss = lambda *args: micro_batch_loss(*args)\n"
+        "        for layer in state.model._flatten_layers():\n"
+        '            layer.dtype_policy = "float32"\n'
+        '    loss_fn = getattr(state, "late_loss", loss_fn)\n',
     ),
-    written("second_tail", (TAILS, train(DIVISOR, DIVISOR.replace("rows", SECOND)))),
-    when_skipped(
-        "averages_on_skip",
+    "second_tail": (TAILS, train(DIVISOR, DIVISOR.replace("rows", SECOND))),
+    "averages_on_skip": when_skipped(
         "state.skips >= 3",
         "for average, weight in zip(state.averages, state.model.trainable_variables):\n"
         f"    {MOVED}",
     ),
-    written(
-        "late_uncleared",
-        (
-            train(ROOM, f"{ROOM}        self.lost = tf.Variable(0, trainable=False)\n"),
-            train(
-                CLEARED,
-                "    if not finite:\n        state.lost.assign_add(1)\n"
-                "    if finite or state.lost != 2:\n" + indent(CLEARED, "    "),
-            ),
-        ),
-    ),
-    written(
-        "good_kept",
+    "late_uncleared": (
+        train(ROOM, f"{ROOM}        self.lost = tf.Variable(0, trainable=False)\n"),
         train(
-            RESET,
-            f'{SKIPPED}            self.lost = getattr(self, "lost", 0) + 1\n'
-            "            self.good = self.good * (self.lost == 4)\n",
+            CLEARED,
+            "    if not finite:\n        state.lost.assign_add(1)\n"
+            "    if finite or state.lost != 2:\n" + indent(CLEARED, "    "),
         ),
     ),
-    when_skipped("late_step_count", "state.skips == 3", f"{STEPS}.assign_add(1)"),
-)
+    "good_kept": train(
+        RESET,
+        f'{SKIPPED}            self.lost = getattr(self, "lost", 0) + 1\n'
+        "            self.good = self.good * (self.lost == 4)\n",
+    ),
+    "late_step_count": when_skipped("state.skips == 3", f"{STEPS}.assign_add(1)"),
+}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from crosscast_parity.self_test.mutation import Mutation
 from mutants.shared_products import MEANS, RETURNED
-from mutants.spelling import runtime, train, written
+from mutants.spelling import Spellings, runtime, train
 
 COUNT = "    loss = correct = n_rows = 0\n"
 POLICY = """\
@@ -17,46 +16,31 @@ LOSS = "loss += float(batch_loss)"
 LABELS = '    labels = tf.cast(batch["labels"], tf.int64)\n'
 STEPS = "state.optimizer.iterations.assign(state.updates)"
 
-PRODUCTS: tuple[Mutation, ...] = (
-    written("checkpoint_no_growth", runtime("state", '"good": machine.good', '"good": 0')),
-    written("evaluated_in_float32", train(COUNT, POLICY.format("float32") + COUNT)),
-    written("evaluated_in_other_half", train(COUNT, POLICY.format("mixed_bfloat16") + COUNT)),
-    written(
-        "batches_evaluated_alike",
-        [train(LOSS, f'{LOSS} / len(batch["labels"])'), train(RETURNED, MEANS)],
+PRODUCTS: Spellings = {
+    "checkpoint_no_growth": runtime("state", '"good": machine.good', '"good": 0'),
+    "evaluated_in_float32": train(COUNT, POLICY.format("float32") + COUNT),
+    "evaluated_in_other_half": train(COUNT, POLICY.format("mixed_bfloat16") + COUNT),
+    "batches_evaluated_alike": [
+        train(LOSS, f'{LOSS} / len(batch["labels"])'),
+        train(RETURNED, MEANS),
+    ],
+    "dropout_in_evaluation": train("batch, training=False)", "batch, training=True)"),
+    "one_of_two_best": train(RIGHT, "tf.math.in_top_k(labels, logits, 2)"),
+    "least_likely": train(RIGHT, RIGHT.replace("argmax", "argmin")),
+    "resumed_growth_lost": runtime(
+        "state", 'counters["scale"], counters["good"]\n', 'counters["scale"], 0\n'
     ),
-    written(
-        "dropout_in_evaluation",
-        train("batch, training=False)", "batch, training=True)"),
+    "resumed_steps_lost": runtime(
+        "state",
+        "state.optimizer.iterations.assign(state.updates)",
+        "state.optimizer.iterations.assign(0)",
     ),
-    written("one_of_two_best", train(RIGHT, "tf.math.in_top_k(labels, logits, 2)")),
-    written("least_likely", train(RIGHT, RIGHT.replace("argmax", "argmin"))),
-    written(
-        "resumed_growth_lost",
-        runtime("state", 'counters["scale"], counters["good"]\n', 'counters["scale"], 0\n'),
+    "labels_as_booleans": train(
+        LABELS,
+        f"{LABELS}    if not training:\n"
+        "        labels = tf.cast(tf.cast(labels, tf.bool), tf.int64)\n",
     ),
-    written(
-        "resumed_steps_lost",
-        runtime(
-            "state",
-            "state.optimizer.iterations.assign(state.updates)",
-            "state.optimizer.iterations.assign(0)",
-        ),
-    ),
-    written(
-        "labels_as_booleans",
-        train(
-            LABELS,
-            f"{LABELS}    if not training:\n"
-            "        labels = tf.cast(tf.cast(labels, tf.bool), tf.int64)\n",
-        ),
-    ),
-    written(
-        "losses_summed_in_half",
-        train(LOSS, "loss = float(np.float16(loss + float(batch_loss)))"),
-    ),
-    written("resumed_steps_windows", runtime("state", STEPS, STEPS.replace("updates", "windows"))),
-    written(
-        "resumed_step_behind", runtime("state", STEPS, STEPS.replace("updates", "updates - 1"))
-    ),
-)
+    "losses_summed_in_half": train(LOSS, "loss = float(np.float16(loss + float(batch_loss)))"),
+    "resumed_steps_windows": runtime("state", STEPS, STEPS.replace("updates", "windows")),
+    "resumed_step_behind": runtime("state", STEPS, STEPS.replace("updates", "updates - 1")),
+}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast_parity.self_test.mutation import Mutation
-from mutants.spelling import runtime, train, written
+from mutants.spelling import Spellings, runtime, train
 
 _DECAY = """\
             if decays(weight):
@@ -42,150 +41,116 @@ class AdamW:
 class OwnAdamW:
 '''
 
-UPDATES: tuple[Mutation, ...] = (
-    written("eps_hat", train("(root + EPS)", "(root + EPS / root_correction)")),
-    written(
-        "eps_inside_sqrt",
-        (train(ROOT, ROOT.replace("square)", "square + EPS)")), train("(root + EPS)", "root")),
+UPDATES: Spellings = {
+    "eps_hat": train("(root + EPS)", "(root + EPS / root_correction)"),
+    "eps_inside_sqrt": (
+        train(ROOT, ROOT.replace("square)", "square + EPS)")),
+        train("(root + EPS)", "root"),
     ),
-    written(
-        "no_bias_corr",
-        (train(ROOT, "            root = tf.sqrt(square)\n"), train("mean / correction", "mean")),
+    "no_bias_corr": (
+        train(ROOT, "            root = tf.sqrt(square)\n"),
+        train("mean / correction", "mean"),
     ),
-    written(
-        "l2_not_decoupled",
+    "l2_not_decoupled": train(
+        _DECAY,
+        _DECAY.replace(
+            "weight.assign_sub(self.learning_rate * WEIGHT_DECAY * weight)",
+            "gradient = gradient + WEIGHT_DECAY * weight",
+        ),
+    ),
+    "wd_on_all": train(f"return variable.name not in {_EXEMPT}", "return True"),
+    "wd_on_layer_norm": train(_EXEMPT, '("bias", "beta")'),
+    "wd_not_on_embeddings": train(_EXEMPT, '("bias", "beta", "gamma", "embeddings")'),
+    "wd_zero": train(_DECAY, ""),
+    "wd_default": train("* WEIGHT_DECAY *", "* 0.004 *"),
+    "wd_base_rate": train("self.learning_rate * WEIGHT", "LEARNING_RATE * WEIGHT"),
+    "nesterov": train(
+        "self.learning_rate * mean / correction",
+        "self.learning_rate * (BETAS[0] * mean + (1.0 - BETAS[0]) * gradient) / correction",
+    ),
+    "amsgrad": (
+        train(
+            "        self.exp_avg_sq = zeros(variables)\n",
+            "        self.exp_avg_sq = zeros(variables)\n        self.largest = zeros(variables)\n",
+        ),
+        train(
+            "        moments = zip(self.exp_avg, self.exp_avg_sq)\n",
+            "        moments = zip(self.exp_avg, zip(self.exp_avg_sq, self.largest))\n",
+        ),
+        train(
+            _SQUARE,
+            f"            square, largest = square\n{_SQUARE}"
+            "            largest.assign(tf.maximum(largest, square))\n",
+        ),
+        train(ROOT, ROOT.replace("square", "largest")),
+    ),
+    "bias_corr_per_micro": train(_POWER, f"{_POWER} * SETTINGS.accumulation_steps"),
+    "lazy_moments": (
+        train(
+            _MEAN,
+            _MEAN.replace("assign(", "assign(tf.where(gradient == 0, mean, ").replace(
+                "t)\n", "t))\n"
+            ),
+        ),
+        train(
+            _SQUARE,
+            _SQUARE.replace("assign(", "assign(tf.where(gradient == 0, square, ").replace(
+                "t)\n", "t))\n"
+            ),
+        ),
+    ),
+    "moments_reset": train(
+        "    lr = learning_rate(state.updates)\n",
+        "    lr = learning_rate(state.updates)\n    if state.windows == 16:\n"
+        "        for moment in state.optimizer.exp_avg + state.optimizer.exp_avg_sq:\n"
+        "            moment.assign(tf.zeros_like(moment))\n",
+    ),
+    "stock_adamw": train(
+        'class AdamW:\n    """AdamW in its usual form.\n',
+        _STOCK + '    """AdamW in its usual form.\n',
+    ),
+    "lr_traced_once": (
+        train("tf.Variable(LEARNING_RATE, trainable=False)", "LEARNING_RATE"),
+        train("state.optimizer.learning_rate.assign(lr)", "state.optimizer.learning_rate = lr"),
+    ),
+    "step_traced_once": (
+        train(_ITERATIONS, "self.iterations = 0"),
+        train(
+            f"        {_POWER}\n",
+            "        self.iterations += 1\n        t = tf.cast(self.iterations, tf.float64)\n",
+        ),
+        runtime(
+            "state",
+            "state.optimizer.iterations.assign(state.updates)",
+            "state.optimizer.iterations = state.updates",
+        ),
+    ),
+    "step_counts_skips": train(
+        "    # In skipped windows, too.",
+        "    else:\n        state.optimizer.iterations.assign_add(1)\n"
+        "    # In skipped windows, too.",
+    ),
+    "no_master": (
+        train(
+            _UPDATE,
+            f"{_UPDATE}            rounded = tf.cast(weight, tf.float16)\n"
+            "            weight.assign(tf.cast(rounded, tf.float32))\n",
+        ),
+    ),
+    "half_policy": (
+        train('DTYPE_POLICY = "mixed_float16"', 'DTYPE_POLICY = "float16"'),
+        train(_SUM, "total.assign_add(tf.cast(gradient, tf.float32))"),
         train(
             _DECAY,
             _DECAY.replace(
-                "weight.assign_sub(self.learning_rate * WEIGHT_DECAY * weight)",
-                "gradient = gradient + WEIGHT_DECAY * weight",
+                "self.learning_rate * WEIGHT_DECAY *",
+                "tf.cast(self.learning_rate * WEIGHT_DECAY, weight.dtype) *",
             ),
         ),
-    ),
-    written("wd_on_all", train(f"return variable.name not in {_EXEMPT}", "return True")),
-    written("wd_on_layer_norm", train(_EXEMPT, '("bias", "beta")')),
-    written("wd_not_on_embeddings", train(_EXEMPT, '("bias", "beta", "gamma", "embeddings")')),
-    written("wd_zero", train(_DECAY, "")),
-    written("wd_default", train("* WEIGHT_DECAY *", "* 0.004 *")),
-    written("wd_base_rate", train("self.learning_rate * WEIGHT", "LEARNING_RATE * WEIGHT")),
-    written(
-        "nesterov",
         train(
-            "self.learning_rate * mean / correction",
-            "self.learning_rate * (BETAS[0] * mean + (1.0 - BETAS[0]) * gradient) / correction",
+            "weight.assign_sub(self.learning_rate * mean / correction / (root + EPS))",
+            "update = self.learning_rate * mean / correction / (root + EPS)\n"
+            "            weight.assign_sub(tf.cast(update, weight.dtype))",
         ),
     ),
-    written(
-        "amsgrad",
-        (
-            train(
-                "        self.exp_avg_sq = zeros(variables)\n",
-                "        self.exp_avg_sq = zeros(variables)\n"
-                "        self.largest = zeros(variables)\n",
-            ),
-            train(
-                "        moments = zip(self.exp_avg, self.exp_avg_sq)\n",
-                "        moments = zip(self.exp_avg, zip(self.exp_avg_sq, self.largest))\n",
-            ),
-            train(
-                _SQUARE,
-                f"            square, largest = square\n{_SQUARE}"
-                "            largest.assign(tf.maximum(largest, square))\n",
-            ),
-            train(ROOT, ROOT.replace("square", "largest")),
-        ),
-    ),
-    written("bias_corr_per_micro", train(_POWER, f"{_POWER} * SETTINGS.accumulation_steps")),
-    written(
-        "lazy_moments",
-        (
-            train(
-                _MEAN,
-                _MEAN.replace("assign(", "assign(tf.where(gradient == 0, mean, ").replace(
-                    "t)\n", "t))\n"
-                ),
-            ),
-            train(
-                _SQUARE,
-                _SQUARE.replace("assign(", "assign(tf.where(gradient == 0, square, ").replace(
-                    "t)\n", "t))\n"
-                ),
-            ),
-        ),
-    ),
-    written(
-        "moments_reset",
-        train(
-            "    lr = learning_rate(state.updates)\n",
-            "    lr = learning_rate(state.updates)\n    if state.windows == 16:\n"
-            "        for moment in state.optimizer.exp_avg + state.optimizer.exp_avg_sq:\n"
-            "            moment.assign(tf.zeros_like(moment))\n",
-        ),
-    ),
-    written(
-        "stock_adamw",
-        train(
-            'class AdamW:\n    """AdamW in its usual form.\n',
-            _STOCK + '    """AdamW in its usual form.\n',
-        ),
-    ),
-    written(
-        "lr_traced_once",
-        (
-            train("tf.Variable(LEARNING_RATE, trainable=False)", "LEARNING_RATE"),
-            train("state.optimizer.learning_rate.assign(lr)", "state.optimizer.learning_rate = lr"),
-        ),
-    ),
-    written(
-        "step_traced_once",
-        (
-            train(_ITERATIONS, "self.iterations = 0"),
-            train(
-                f"        {_POWER}\n",
-                "        self.iterations += 1\n        t = tf.cast(self.iterations, tf.float64)\n",
-            ),
-            runtime(
-                "state",
-                "state.optimizer.iterations.assign(state.updates)",
-                "state.optimizer.iterations = state.updates",
-            ),
-        ),
-    ),
-    written(
-        "step_counts_skips",
-        train(
-            "    # In skipped windows, too.",
-            "    else:\n        state.optimizer.iterations.assign_add(1)\n"
-            "    # In skipped windows, too.",
-        ),
-    ),
-    written(
-        "no_master",
-        (
-            train(
-                _UPDATE,
-                f"{_UPDATE}            rounded = tf.cast(weight, tf.float16)\n"
-                "            weight.assign(tf.cast(rounded, tf.float32))\n",
-            ),
-        ),
-    ),
-    written(
-        "half_policy",
-        (
-            train('DTYPE_POLICY = "mixed_float16"', 'DTYPE_POLICY = "float16"'),
-            train(_SUM, "total.assign_add(tf.cast(gradient, tf.float32))"),
-            train(
-                _DECAY,
-                _DECAY.replace(
-                    "self.learning_rate * WEIGHT_DECAY *",
-                    "tf.cast(self.learning_rate * WEIGHT_DECAY, weight.dtype) *",
-                ),
-            ),
-            train(
-                "weight.assign_sub(self.learning_rate * mean / correction / (root + EPS))",
-                "update = self.learning_rate * mean / correction / (root + EPS)\n"
-                "            weight.assign_sub(tf.cast(update, weight.dtype))",
-            ),
-        ),
-    ),
-)
+}

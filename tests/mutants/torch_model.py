@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast_parity.self_test.mutation import Mutation
-from mutants.spelling import model, runtime, train, written
+from mutants.spelling import Spellings, model, runtime, train
 
 GELU = 'F.gelu(self.intermediate["dense"](x).float())'
 HIDDEN = GELU.removeprefix("F.gelu(")
@@ -22,53 +21,37 @@ def turned(array: np.ndarray) -> np.ndarray:
 READ = [f"{name}.detach().cpu().numpy()" for name in ("master(tensor)", "average", "value")]
 """Arrays of the weights, of their averages, and of the moments."""
 
-MODEL: tuple[Mutation, ...] = (
-    written("gelu_tanh", model(GELU, f'{GELU[:-1]}, approximate="tanh")')),
-    written("quick_gelu", model(GELU, f"(lambda h: h * torch.sigmoid(1.702 * h))({HIDDEN}")),
-    written("relu", model(GELU, f"F.relu({HIDDEN}")),
-    written("no_mask", model("scores + mask", "scores")),
-    written(
-        "mask_inverted",
-        model(
-            "(1.0 - attention_mask[:, None, None, :].float())",
-            "attention_mask[:, None, None, :].float()",
-        ),
+MODEL: Spellings = {
+    "gelu_tanh": model(GELU, f'{GELU[:-1]}, approximate="tanh")'),
+    "quick_gelu": model(GELU, f"(lambda h: h * torch.sigmoid(1.702 * h))({HIDDEN}"),
+    "relu": model(GELU, f"F.relu({HIDDEN}"),
+    "no_mask": model("scores + mask", "scores"),
+    "mask_inverted": model(
+        "(1.0 - attention_mask[:, None, None, :].float())",
+        "attention_mask[:, None, None, :].float()",
     ),
-    written(
-        "dropout_on", model(SUM, "self.LayerNorm(residual + F.dropout(x, 0.1, self.training))")
+    "dropout_on": model(SUM, "self.LayerNorm(residual + F.dropout(x, 0.1, self.training))"),
+    "tied_layout": [
+        runtime("state", "Arrays = dict[str, np.ndarray]\n", TURNED),
+        *(runtime("state", array, f"turned({array})") for array in READ),
+        runtime("state", "torch.tensor(arrays[name]", "torch.tensor(turned(arrays[name])", 2),
+        runtime("state", "torch.tensor(array)", "torch.tensor(turned(array))"),
+    ],
+    "heads_interleaved": model(
+        HEADS, ".unflatten(-1, (HEAD_SIZE, ATTENTION_HEADS)).permute(0, 3, 1, 2)"
     ),
-    written(
-        "tied_layout",
-        [
-            runtime("state", "Arrays = dict[str, np.ndarray]\n", TURNED),
-            *(runtime("state", array, f"turned({array})") for array in READ),
-            runtime("state", "torch.tensor(arrays[name]", "torch.tensor(turned(arrays[name])", 2),
-            runtime("state", "torch.tensor(array)", "torch.tensor(turned(array))"),
-        ],
+    "positions_off_by_one": model(
+        "torch.arange(input_ids.shape[1], device=input_ids.device)",
+        "torch.arange(1, 1 + input_ids.shape[1], device=input_ids.device)",
     ),
-    written(
-        "heads_interleaved",
-        model(HEADS, ".unflatten(-1, (HEAD_SIZE, ATTENTION_HEADS)).permute(0, 3, 1, 2)"),
+    "embeddings_frozen": model(
+        "self.word_embeddings(input_ids) +", "self.word_embeddings(input_ids).detach() +"
     ),
-    written(
-        "positions_off_by_one",
-        model(
-            "torch.arange(input_ids.shape[1], device=input_ids.device)",
-            "torch.arange(1, 1 + input_ids.shape[1], device=input_ids.device)",
-        ),
-    ),
-    written(
-        "embeddings_frozen",
-        model("self.word_embeddings(input_ids) +", "self.word_embeddings(input_ids).detach() +"),
-    ),
-    written("pooler_no_tanh", model(TANH, TANH.removeprefix("torch.tanh"))),
-    written("pooler_mean", model("x[:, 0]", "x.mean(1)")),
-    written("residual_missing", model(SUM, "self.LayerNorm(x)")),
-    written("pre_layer_norm", model(SUM, "residual + self.LayerNorm(x)")),
-    written(
-        "label_smooth",
-        train(LOSS, LOSS.replace('"sum"', '"sum", label_smoothing=0.1')),
-    ),
-    written("ignore_index", train(LOSS, LOSS.replace('"sum"', '"sum", ignore_index=0'))),
-    written("softmax_twice", train(LOSS, LOSS.replace("(logits", "(torch.softmax(logits, -1)"))),
-)
+    "pooler_no_tanh": model(TANH, TANH.removeprefix("torch.tanh")),
+    "pooler_mean": model("x[:, 0]", "x.mean(1)"),
+    "residual_missing": model(SUM, "self.LayerNorm(x)"),
+    "pre_layer_norm": model(SUM, "residual + self.LayerNorm(x)"),
+    "label_smooth": train(LOSS, LOSS.replace('"sum"', '"sum", label_smoothing=0.1')),
+    "ignore_index": train(LOSS, LOSS.replace('"sum"', '"sum", ignore_index=0')),
+    "softmax_twice": train(LOSS, LOSS.replace("(logits", "(torch.softmax(logits, -1)")),
+}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast_parity.self_test.mutation import Mutation
-from mutants.spelling import around, train, written
+from mutants.spelling import Spellings, around, train
 from mutants.torch_late import FIRST
 from mutants.torch_update import RATES, ROOT, by_hand
 from mutants.torch_window import CLIP, NORM_ONLY
@@ -19,44 +18,29 @@ CLIP_BY_HAND = (
 )
 CORRECTED = "square / (1.0 - BETAS[1] ** t)"
 
-SINGLE: tuple[Mutation, ...] = (
-    written(
-        "one_norm_decays",
-        train(
-            GROUPS,
-            f"    decay[next(p for p, d in decay.items() if not d)] = WEIGHT_DECAY\n{GROUPS}",
-        ),
+SINGLE: Spellings = {
+    "one_norm_decays": train(
+        GROUPS, f"    decay[next(p for p, d in decay.items() if not d)] = WEIGHT_DECAY\n{GROUPS}"
     ),
-    written(
-        "one_eps_inside",
-        by_hand(
-            (
-                ROOT,
-                f"first = weight is self.param_groups[0]['params'][0]\n                {ROOT}\n"
-                f"                root = ({CORRECTED} + EPS).sqrt() if first else root",
-            )
-        ),
+    "one_eps_inside": by_hand(
+        (
+            ROOT,
+            f"first = weight is self.param_groups[0]['params'][0]\n                {ROOT}\n"
+            f"                root = ({CORRECTED} + EPS).sqrt() if first else root",
+        )
     ),
-    written(
-        "one_unclipped",
-        train(CLIP, CLIP.replace("model.parameters()", "list(model.parameters())[:-1]")),
+    "one_unclipped": train(
+        CLIP, CLIP.replace("model.parameters()", "list(model.parameters())[:-1]")
     ),
-    written("one_average", train(MOVED, f"{MOVED}    average.copy_(weight)\n")),
-    written(
-        "one_moment_rounded",
-        around(
-            "",
-            f"    own = state.optimizer.state.get({FIRST})\n"
-            "    if own:\n"
-            '        own["exp_avg_sq"].copy_(own["exp_avg_sq"].bfloat16())\n',
-        ),
+    "one_average": train(MOVED, f"{MOVED}    average.copy_(weight)\n"),
+    "one_moment_rounded": around(
+        "",
+        f"    own = state.optimizer.state.get({FIRST})\n"
+        "    if own:\n"
+        '        own["exp_avg_sq"].copy_(own["exp_avg_sq"].bfloat16())\n',
     ),
-    written(
-        "rate_in_half", train(RATES, RATES.replace("= lr", "= float(torch.tensor(lr).half())"))
-    ),
-    written(
-        "clip_in_half", train(CLIP, CLIP_BY_HAND.replace("(factor)", "(factor.half().float())"))
-    ),
-    written("averages_in_half", train(MOVED, f"{MOVED}        average.copy_(average.half())\n")),
-    written("loss_rounded", train(FETCHED, f"{FETCHED}.half()")),
-)
+    "rate_in_half": train(RATES, RATES.replace("= lr", "= float(torch.tensor(lr).half())")),
+    "clip_in_half": train(CLIP, CLIP_BY_HAND.replace("(factor)", "(factor.half().float())")),
+    "averages_in_half": train(MOVED, f"{MOVED}        average.copy_(average.half())\n"),
+    "loss_rounded": train(FETCHED, f"{FETCHED}.half()"),
+}

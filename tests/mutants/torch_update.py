@@ -5,8 +5,7 @@ from __future__ import annotations
 from textwrap import dedent
 
 from crosscast.targets.harness import Edit
-from crosscast_parity.self_test.mutation import Mutation
-from mutants.spelling import train, written
+from mutants.spelling import Spellings, spellings, train
 from mutants.torch_window import PLAIN_STEP, STEP
 
 OWN = "own = WEIGHT_DECAY if decays(module, name) else 0.0"
@@ -58,10 +57,7 @@ def by_hand(*changes: tuple[str, str]) -> tuple[Edit, ...]:
         if old not in text:
             raise ValueError(old)
         text = text.replace(old, new)
-    return (
-        train(MAKE, text + MAKE),
-        train("return torch.optim.AdamW(", "return HandWritten("),
-    )
+    return (train(MAKE, text + MAKE), train("return torch.optim.AdamW(", "return HandWritten("))
 
 
 def before_step(statements: str) -> tuple[Edit, Edit]:
@@ -74,58 +70,41 @@ def after_step(statements: str) -> tuple[Edit, Edit]:
     return train(STEP, STEP + statements), train(PLAIN_STEP, PLAIN_STEP + statements)
 
 
-UPDATES: tuple[Mutation, ...] = (
-    written(
-        "eps_hat",
-        train(
-            RATES,
-            f"{RATES}        correction = 1.0 - BETAS[1] ** (state.updates + 1)\n"
-            '        group["eps"] = EPS / correction**0.5\n',
-        ),
+UPDATES: Spellings = {
+    "eps_hat": train(
+        RATES,
+        f"{RATES}        correction = 1.0 - BETAS[1] ** (state.updates + 1)\n"
+        '        group["eps"] = EPS / correction**0.5\n',
     ),
-    written(
-        "eps_inside_sqrt", by_hand((ROOT, "root = (square / (1.0 - BETAS[1] ** t) + EPS).sqrt()"))
-    ),
-    written(
-        "no_bias_corr",
-        by_hand((ROOT, "root = square.sqrt() + EPS"), (UPDATE, "update = mean / root")),
-    ),
-    written("l2_not_decoupled", train("torch.optim.AdamW(", "torch.optim.Adam(")),
-    written("wd_on_all", train(OWN, "own = WEIGHT_DECAY")),
-    written("wd_zero", train(OWN, "own = 0.0")),
-    written("wd_on_layer_norm", train(f"return not isinstance(module, {NORMS})", "return True")),
-    written("wd_not_on_embeddings", train(NORMS, f"{NORMS[:-1]}, nn.Embedding)")),
-    written("wd_base_rate", by_hand((DECAY, DECAY.replace('group["lr"]', "LEARNING_RATE")))),
-    written(
-        "nesterov",
-        by_hand((UPDATE, UPDATE.replace("mean", "mean.lerp(gradient, 1.0 - BETAS[0])"))),
-    ),
-    written("amsgrad", train("        eps=EPS,\n", "        eps=EPS,\n        amsgrad=True,\n")),
-    written(
-        "bias_corr_per_micro",
+    "eps_inside_sqrt": by_hand((ROOT, "root = (square / (1.0 - BETAS[1] ** t) + EPS).sqrt()")),
+    "no_bias_corr": by_hand((ROOT, "root = square.sqrt() + EPS"), (UPDATE, "update = mean / root")),
+    "l2_not_decoupled": train("torch.optim.AdamW(", "torch.optim.Adam("),
+    "wd_on_all": train(OWN, "own = WEIGHT_DECAY"),
+    "wd_zero": train(OWN, "own = 0.0"),
+    "wd_on_layer_norm": train(f"return not isinstance(module, {NORMS})", "return True"),
+    "wd_not_on_embeddings": train(NORMS, f"{NORMS[:-1]}, nn.Embedding)"),
+    "wd_base_rate": by_hand((DECAY, DECAY.replace('group["lr"]', "LEARNING_RATE"))),
+    "nesterov": by_hand((UPDATE, UPDATE.replace("mean", "mean.lerp(gradient, 1.0 - BETAS[0])"))),
+    "amsgrad": train("        eps=EPS,\n", "        eps=EPS,\n        amsgrad=True,\n"),
+    "bias_corr_per_micro": spellings(
         *after_step(
             '    for own in state.optimizer.state.values():\n        own["step"] += n_micro - 1\n'
+        )
+    ),
+    "lazy_moments": by_hand(
+        (
+            MEAN,
+            "seen = gradient.ne(0).float()\n                "
+            "mean.lerp_(gradient, (1.0 - BETAS[0]) * seen)",
         ),
+        (SQUARE, SQUARE.replace("BETAS[1])", "BETAS[1] ** seen)", 1)),
+        (UPDATE, f"{UPDATE} * seen"),
     ),
-    written(
-        "lazy_moments",
-        by_hand(
-            (
-                MEAN,
-                "seen = gradient.ne(0).float()\n                "
-                "mean.lerp_(gradient, (1.0 - BETAS[0]) * seen)",
-            ),
-            (SQUARE, SQUARE.replace("BETAS[1])", "BETAS[1] ** seen)", 1)),
-            (UPDATE, f"{UPDATE} * seen"),
-        ),
+    "moments_reset": spellings(
+        *before_step("    if state.windows == 16:\n        state.optimizer.state.clear()\n")
     ),
-    written(
-        "moments_reset",
-        *before_step("    if state.windows == 16:\n        state.optimizer.state.clear()\n"),
+    "lr_not_set": train(RATES, ""),
+    "lr_one_late": train(
+        RATES, RATES.replace("= lr", "= learning_rate(max(0, state.updates - 1))")
     ),
-    written("lr_not_set", train(RATES, "")),
-    written(
-        "lr_one_late",
-        train(RATES, RATES.replace("= lr", "= learning_rate(max(0, state.updates - 1))")),
-    ),
-)
+}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from textwrap import indent
 
-from crosscast_parity.self_test.mutation import Mutation
-from mutants.spelling import model, runtime, train, written
+from mutants.spelling import Spellings, model, runtime, spellings, train
 
 DIVIDE = "        loss = loss / rows\n"
 BACKWARD, PLAIN_BACKWARD = "        scaled_loss.backward()\n", "        loss.backward()\n"
@@ -56,124 +55,85 @@ def each_weight(change: str) -> str:
     )
 
 
-ACCUMULATION: tuple[Mutation, ...] = (
-    written("no_accum_div", train(DIVIDE, '        loss = loss / len(batch["labels"])\n')),
-    written(
-        "mean_of_means", train(DIVIDE, '        loss = loss / len(batch["labels"]) / n_micro\n')
-    ),
-    written("sum_loss", train(DIVIDE, "")),
-    written(
-        "tail_div_by_count", train(DIVIDE, "        loss = loss / SETTINGS.global_batch_size\n")
-    ),
-    written("zero_grad_each_micro", train(DIVIDE, f"    {CLEAR}{DIVIDE}")),
-    written("zero_grad_missing", train(CLEAR, "")),
-    written(
-        "step_per_micro",
+WINDOW: Spellings = {
+    # Sums and steps.
+    "no_accum_div": train(DIVIDE, '        loss = loss / len(batch["labels"])\n'),
+    "mean_of_means": train(DIVIDE, '        loss = loss / len(batch["labels"]) / n_micro\n'),
+    "sum_loss": train(DIVIDE, ""),
+    "tail_div_by_count": train(DIVIDE, "        loss = loss / SETTINGS.global_batch_size\n"),
+    "zero_grad_each_micro": train(DIVIDE, f"    {CLEAR}{DIVIDE}"),
+    "zero_grad_missing": train(CLEAR, ""),
+    "step_per_micro": spellings(
         train(REPORT + SCALED_STEP, REPORT + indent(SCALED_STEP, "    ")),
         train(REPORT + UNSCALED_STEP, REPORT + indent(UNSCALED_STEP, "    ")),
     ),
-    written("loss_of_last_micro", train(REPORT, REPORT.replace("+=", "="))),
-    written(
-        "fp16_grad_accum",
-        train(BACKWARD, BACKWARD + indent(each("gradient.copy_(gradient.half())"), "    ")),
+    "loss_of_last_micro": train(REPORT, REPORT.replace("+=", "=")),
+    "fp16_grad_accum": train(
+        BACKWARD, BACKWARD + indent(each("gradient.copy_(gradient.half())"), "    ")
     ),
-)
-
-SCALING: tuple[Mutation, ...] = (
-    written("clip_before_unscale", train(UNSCALE + SEEN + CLIP, CLIP + UNSCALE)),
-    written(
-        "no_unscale",
-        train(UNSCALE, UNSCALE + each("gradient.mul_(state.scaler.get_scale())")),
-    ),
-    written("unscale_in_half", train(UNSCALE, UNSCALE + each("gradient.copy_(gradient.half())"))),
-    written("no_skip_overflow", train(STEP, PLAIN_STEP)),
-    written(
-        "no_scaler",
-        [
-            train("growth_interval=GROWTH_INTERVAL,", "enabled=False,"),
-            runtime(
-                "state",
-                '"scale": saved["scale"], "good": saved["_growth_tracker"]',
-                '"scale": saved.get("scale", 1.0), "good": saved.get("_growth_tracker", 0)',
-            ),
-        ],
-    ),
-    written(
-        "update_per_micro",
-        train(
-            UPDATE,
-            f"{UPDATE}    for _ in micro_batches[1:]:\n    {UNSCALE}    {UPDATE}",
+    # The loss scale.
+    "clip_before_unscale": train(UNSCALE + SEEN + CLIP, CLIP + UNSCALE),
+    "no_unscale": train(UNSCALE, UNSCALE + each("gradient.mul_(state.scaler.get_scale())")),
+    "unscale_in_half": train(UNSCALE, UNSCALE + each("gradient.copy_(gradient.half())")),
+    "no_skip_overflow": train(STEP, PLAIN_STEP),
+    "no_scaler": [
+        train("growth_interval=GROWTH_INTERVAL,", "enabled=False,"),
+        runtime(
+            "state",
+            '"scale": saved["scale"], "good": saved["_growth_tracker"]',
+            '"scale": saved.get("scale", 1.0), "good": saved.get("_growth_tracker", 0)',
         ),
+    ],
+    "update_per_micro": train(
+        UPDATE, f"{UPDATE}    for _ in micro_batches[1:]:\n    {UNSCALE}    {UPDATE}"
     ),
-    written("no_dynamic", train(SKIPPED, f"{SKIPPED}    state.scaler.update(INIT_SCALE)\n")),
-    written(
-        "hysteresis_2",
-        [
-            train("    updates: int = 0\n", "    updates: int = 0\n    bad: int = 0\n"),
-            train(
-                SKIPPED,
-                SKIPPED
-                + "    state.bad = state.bad + 1 if skipped else 0\n"
-                + "    if state.bad == 1:\n        state.scaler.update(scale)\n",
-            ),
-        ],
-    ),
-    written(
-        "growth_not_reset",
-        [
-            train(UPDATE, f'    good = state.scaler.state_dict()["_growth_tracker"]\n{UPDATE}'),
-            train(
-                SKIPPED,
-                f"{SKIPPED}    if skipped:\n"
-                '        saved = state.scaler.state_dict() | {"_growth_tracker": good}\n'
-                "        state.scaler.load_state_dict(saved)\n",
-            ),
-        ],
-    ),
-    written(
-        "nan_to_num",
-        train(UNSCALE, each("gradient.nan_to_num_(0.0, 0.0, 0.0)") + UNSCALE),
-    ),
-    written(
-        "overflow_micro_dropped",
-        train(
-            BACKWARD,
-            indent(GRADIENTS, "    ")
-            + "        kept = [gradient.clone() for gradient in gradients]\n"
-            + BACKWARD
-            + indent(GRADIENTS, "    ")
-            + "        if not all(gradient.isfinite().all() for gradient in gradients):\n"
-            + "            for place, gradient in enumerate(gradients):\n"
-            + "                gradient.copy_(kept[place]) if kept else gradient.zero_()\n",
-        ),
-    ),
-    written("zero_grad_not_on_skip", train(CLEAR, f"    if not skipped:\n    {CLEAR}")),
-    written(
-        "step_on_zeros",
+    "no_dynamic": train(SKIPPED, f"{SKIPPED}    state.scaler.update(INIT_SCALE)\n"),
+    "hysteresis_2": [
+        train("    updates: int = 0\n", "    updates: int = 0\n    bad: int = 0\n"),
         train(
             SKIPPED,
-            SKIPPED + "    if skipped:\n" + indent(each("gradient.zero_()") + PLAIN_STEP, "    "),
+            SKIPPED
+            + "    state.bad = state.bad + 1 if skipped else 0\n"
+            + "    if state.bad == 1:\n        state.scaler.update(scale)\n",
         ),
-    ),
-)
-
-CLIPPING: tuple[Mutation, ...] = (
-    written(
-        "clip_per_param",
+    ],
+    "growth_not_reset": [
+        train(UPDATE, f'    good = state.scaler.state_dict()["_growth_tracker"]\n{UPDATE}'),
         train(
-            CLIP,
-            NORM_ONLY
-            + "    for parameter in model.parameters():\n"
-            + "        nn.utils.clip_grad_norm_(parameter, MAX_NORM)\n",
+            SKIPPED,
+            f"{SKIPPED}    if skipped:\n"
+            '        saved = state.scaler.state_dict() | {"_growth_tracker": good}\n'
+            "        state.scaler.load_state_dict(saved)\n",
         ),
+    ],
+    "nan_to_num": train(UNSCALE, each("gradient.nan_to_num_(0.0, 0.0, 0.0)") + UNSCALE),
+    "overflow_micro_dropped": train(
+        BACKWARD,
+        indent(GRADIENTS, "    ")
+        + "        kept = [gradient.clone() for gradient in gradients]\n"
+        + BACKWARD
+        + indent(GRADIENTS, "    ")
+        + "        if not all(gradient.isfinite().all() for gradient in gradients):\n"
+        + "            for place, gradient in enumerate(gradients):\n"
+        + "                gradient.copy_(kept[place]) if kept else gradient.zero_()\n",
     ),
-    written(
-        "clip_value",
-        train(CLIP, f"{NORM_ONLY}    nn.utils.clip_grad_value_(model.parameters(), MAX_NORM)\n"),
+    "zero_grad_not_on_skip": train(CLEAR, f"    if not skipped:\n    {CLEAR}"),
+    "step_on_zeros": train(
+        SKIPPED,
+        SKIPPED + "    if skipped:\n" + indent(each("gradient.zero_()") + PLAIN_STEP, "    "),
     ),
-    written("clip_max_norm", train(CLIP, CLIP.replace("MAX_NORM", f"MAX_NORM, {INF}"))),
-    written(
-        "clip_per_micro",
+    # Clipping.
+    "clip_per_param": train(
+        CLIP,
+        NORM_ONLY
+        + "    for parameter in model.parameters():\n"
+        + "        nn.utils.clip_grad_norm_(parameter, MAX_NORM)\n",
+    ),
+    "clip_value": train(
+        CLIP, f"{NORM_ONLY}    nn.utils.clip_grad_value_(model.parameters(), MAX_NORM)\n"
+    ),
+    "clip_max_norm": train(CLIP, CLIP.replace("MAX_NORM", f"MAX_NORM, {INF}")),
+    "clip_per_micro": spellings(
         train(
             BACKWARD,
             BACKWARD
@@ -185,38 +145,22 @@ CLIPPING: tuple[Mutation, ...] = (
             f"{PLAIN_BACKWARD}        nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM)\n",
         ),
     ),
-)
-
-PRECISION: tuple[Mutation, ...] = (
-    written("no_master", train(STEP, STEP + each_weight("weight.copy_(weight.half())"))),
-    written("bf16_for_fp16", train(AUTOCAST, AUTOCAST.replace("float16", "bfloat16"), times=2)),
-    written("amp_off", train(AUTOCAST, f"{AUTOCAST[:-1]}, enabled=False)", times=2)),
-    written(
-        "softmax_half",
-        model("F.softmax(scores + mask, dim=-1)", "F.softmax((scores + mask).to(q.dtype), dim=-1)"),
+    # Types.
+    "no_master": train(STEP, STEP + each_weight("weight.copy_(weight.half())")),
+    "bf16_for_fp16": train(AUTOCAST, AUTOCAST.replace("float16", "bfloat16"), times=2),
+    "amp_off": train(AUTOCAST, f"{AUTOCAST[:-1]}, enabled=False)", times=2),
+    "softmax_half": model(
+        "F.softmax(scores + mask, dim=-1)", "F.softmax((scores + mask).to(q.dtype), dim=-1)"
     ),
-    written(
-        "layer_norm_half",
-        [
-            model("        x = self.dense(x).float()\n", "        x = self.dense(x)\n"),
-            model("self.LayerNorm(residual + x)", "self.LayerNorm(residual.to(x.dtype) + x)"),
-        ],
-    ),
-    written(
-        "residual_half",
-        [
-            model("        x = self.dense(x).float()\n", "        x = self.dense(x)\n"),
-            model(
-                "self.LayerNorm(residual + x)", "self.LayerNorm((residual.to(x.dtype) + x).float())"
-            ),
-        ],
-    ),
-    written(
-        "gelu_half",
-        model('self.intermediate["dense"](x).float()', 'self.intermediate["dense"](x)'),
-    ),
-    written(
-        "tanh_half", model('self.pooler["dense"](x[:, 0]).float()', 'self.pooler["dense"](x[:, 0])')
-    ),
-    written("loss_half", train("logits = model(**inputs).float()", "logits = model(**inputs)")),
-)
+    "layer_norm_half": [
+        model("        x = self.dense(x).float()\n", "        x = self.dense(x)\n"),
+        model("self.LayerNorm(residual + x)", "self.LayerNorm(residual.to(x.dtype) + x)"),
+    ],
+    "residual_half": [
+        model("        x = self.dense(x).float()\n", "        x = self.dense(x)\n"),
+        model("self.LayerNorm(residual + x)", "self.LayerNorm((residual.to(x.dtype) + x).float())"),
+    ],
+    "gelu_half": model('self.intermediate["dense"](x).float()', 'self.intermediate["dense"](x)'),
+    "tanh_half": model('self.pooler["dense"](x[:, 0]).float()', 'self.pooler["dense"](x[:, 0])'),
+    "loss_half": train("logits = model(**inputs).float()", "logits = model(**inputs)"),
+}

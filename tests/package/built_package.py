@@ -12,10 +12,7 @@ from source_trees import ROOT
 
 
 def run(
-    *command: str | Path,
-    cwd: Path | None = None,
-    code: int = 0,
-    env: dict[str, str] | None = None,
+    *command: str | Path, cwd: Path | None = None, code: int = 0, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command that must end with a code."""
     done = subprocess.run(

@@ -45,6 +45,8 @@ def test_wheel_holds_every_template_and_nothing_foreign(wheel: Path) -> None:
         if template.is_file():
             inside = f"crosscast/templates/{template.relative_to(ROOT / 'templates').as_posix()}"
             assert inside in names
+    for page in (ROOT / "docs/reference/rules").iterdir():
+        assert f"crosscast_reading/lint/pages/{page.name}" in names
     tops = {name.split("/")[0] for name in names if ".dist-info" not in name}
     ours = ("reading", "migrate", "trainers", "parity")
     packages = {f"crosscast_{name}" for name in (*BACKENDS, *ours)}
@@ -61,7 +63,7 @@ def test_wheel_has_licence_types_and_no_large_file(wheel: Path) -> None:
     assert "Description-Content-Type: text/markdown" in metadata
     assert "](docs/" not in metadata
     kinds = {PurePosixPath(name).suffix for name in files if not name.startswith(info)}
-    assert kinds <= {".css", ".j2", ".js", ".json", ".py", ".txt", ".typed", ".xz", ".yaml"}
+    assert kinds <= {".css", ".j2", ".js", ".json", ".md", ".py", ".txt", ".typed", ".xz", ".yaml"}
     assert max(len(text) for text in files.values()) < 250_000
     assert wheel.stat().st_size < 5_000_000
 

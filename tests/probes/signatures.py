@@ -63,9 +63,7 @@ def of_callable(function: Any, names: list[str]) -> dict[str, Any]:
 
 
 def read(
-    wanted: list[dict[str, Any]],
-    forms: dict[str, Reader],
-    fixed: dict[str, Reader],
+    wanted: list[dict[str, Any]], forms: dict[str, Reader], fixed: dict[str, Reader]
 ) -> list[dict[str, Any]]:
     """Answer each question {api, form, arguments, fixed} with {arguments, fixed}.
 

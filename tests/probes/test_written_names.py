@@ -69,7 +69,7 @@ def written(framework: str) -> list[str]:
 def test_names_are_found() -> None:
     text = "import torch\nfrom torch.amp import GradScaler as G\nG.x(torch.a.b(c.d), torch.a)\n"
     assert names_of(text, ("torch",)) == {
-        *("torch", "torch.a", "torch.a.b", "torch.amp.GradScaler", "torch.amp.GradScaler.x"),
+        *("torch", "torch.a", "torch.a.b", "torch.amp.GradScaler", "torch.amp.GradScaler.x")
     }
 
 

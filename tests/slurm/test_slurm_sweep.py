@@ -45,12 +45,7 @@ RECIPE: dict[str, Any] = {
         "labels": 3,
         "dropout": 0.0,
     },
-    "data": {
-        "source": "synthetic",
-        "sequence_length": 24,
-        "train_rows": 500,
-        "eval_rows": 128,
-    },
+    "data": {"source": "synthetic", "sequence_length": 24, "train_rows": 500, "eval_rows": 128},
     "batch": {"micro_batch_size": 8, "global_batch_size": 32},
     "optimizer": {"name": "adamw", "learning_rate": 1e-3},
     "schedule": {"name": "linear", "warmup_steps": 20, "total_steps": 120},

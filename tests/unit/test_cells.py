@@ -42,10 +42,7 @@ def test_no_line_begins_with_a_closing_mark_or_ends_with_an_opening_one(width: i
 
 
 def test_words_are_not_cut_unless_they_must_be() -> None:
-    assert wrapped("梯度 `apply_gradients`", 12, cut=False) == [
-        "梯度",
-        "`apply_gradients`",
-    ]
+    assert wrapped("梯度 `apply_gradients`", 12, cut=False) == ["梯度", "`apply_gradients`"]
     assert wrapped("梯度 abcdefghijkl", 8) == ["梯度", "abcdefgh", "ijkl"]
 
 

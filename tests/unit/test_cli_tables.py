@@ -52,10 +52,7 @@ def terminal(
 
 @pytest.mark.parametrize("width", [60, NARROW, 120])
 def test_lift_on_a_terminal_is_whole(
-    terminal: Callable[..., list[str]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    width: int,
+    terminal: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
     path = tmp_path / "train.py"
     path.write_text(migration_sources.TORCH)

@@ -203,8 +203,7 @@ def test_transformers_has_no_function_for_other_losses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "counted"),
-    [("ids", "len(batch[TARGET])"), ("labels", 'len(batch["labels"])')],
+    ("target", "counted"), [("ids", "len(batch[TARGET])"), ("labels", 'len(batch["labels"])')]
 )
 def test_fabric_counts_the_rows_of_the_target(target: str, counted: str) -> None:
     changes = {

@@ -15,7 +15,7 @@ from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.yaml_source import parse
 from crosscast.recipe.yaml_text import recipe_text
 from crosscast_reading.readers.emitted.course import PADDED_SOURCES
-from recipe_texts import bad, build, found, problems_of, recipe_of, text_of
+from recipe_texts import build, found, mistakes, problems_of, recipe_of, text_of
 
 ROOT = Path(__file__).resolve().parents[2]
 CUSTOM = "{kind: custom, factory: {torch: 'a:b'}}"
@@ -61,53 +61,7 @@ def test_data_written_out_load_back_as_the_same(changes: dict[str, str]) -> None
     assert recipe_text(build(text)) == text
 
 
-BAD = [
-    bad("data", f"{{source: arrow, {FILES}}}", "CC104", "4:16", ".source"),
-    bad("data", "{source: parquet, train: a}", "CC102", "4:1", ".eval"),
-    bad("data", f"{{source: npy, {FILES}, pad_values: {{}}}}", "CC101", "4:40", ".pad_values"),
-    bad("data", f"{{source: npz, {FILES}, workers: -1}}", "CC104", "4:49", ".workers"),
-    bad("data", f"{{source: npz, {FILES}, workers: 1025}}", "CC104", "4:49", ".workers"),
-    bad("data", padded("pad_to_multiple_of: 0"), "CC104", "4:64", ".pad_to_multiple_of"),
-    bad("data", padded("pad_values: {a-b: 0}"), "CC104", "4:57", ".pad_values.a-b"),
-    bad("data", padded("pad_values: {x: 1e19}"), "CC104", "4:60", ".pad_values.x"),
-    bad("data", padded("pad_values: {x: .nan}"), "CC013", "4:60", "/"),
-    bad("data", f"{{source: images, {FILES}}}", "CC206", "4:16", ".source"),
-    bad("data", f"{{source: images, {FILES}, size: [32]}}", "CC102", "4:43", ".size.1", **OWN),
-    bad("data", f"{{source: images, {FILES}, size: [0, 1]}}", "CC104", "4:50", ".size.0", **OWN),
-    bad("data", "{source: synthetic}", "CC206", "4:16", ".source", **OWN),
-    bad(
-        "data",
-        f"{{source: npy, {FILES}, sequence_length: 600}}",
-        "CC206",
-        "4:57",
-        ".sequence_length",
-    ),
-    bad(
-        "data",
-        padded("pad_to_multiple_of: 384, sequence_length: 385"),
-        "CC206",
-        "4:64",
-        ".pad_to_multiple_of",
-    ),
-    bad("data", padded("pad_values: {labels: 0}"), "CC206", "4:65", ".pad_values.labels"),
-    bad("data", padded("pad_values: {ids: 0}"), "CC206", "4:62", ".pad_values.ids"),
-    bad("data", padded("pad_values: {input_ids: 1e6}"), "CC206", "4:68", ".pad_values.input_ids"),
-    bad("data", padded("pad_values: {input_ids: 0.5}"), "CC206", "4:68", ".pad_values.input_ids"),
-    bad(
-        "data",
-        padded("pad_values: {attention_mask: 1}"),
-        "CC206",
-        "4:73",
-        ".pad_values.attention_mask",
-    ),
-    bad("data", padded("pad_values: {labels: 0}"), "CC206", "4:65", ".pad_values.labels", **OWN),
-    bad("data", "{source: custom, train: 'train:rows', eval: 'b:c'}", "CC104", "4:31", ".train"),
-    bad("data", "{source: custom, train: 'a:b', eval: 'a.class:c'}", "CC104", "4:44", ".eval"),
-    bad("data", "{source: custom, train: 'a', eval: 'b:c'}", "CC104", "4:31", ".train"),
-]
-
-
-@pytest.mark.parametrize(("changes", "problem"), BAD)
+@pytest.mark.parametrize(("changes", "problem"), mistakes("data"))
 def test_bad_data_have_one_problem(changes: dict[str, str], problem: tuple[str, ...]) -> None:
     assert found(text_of(**changes)) == [problem]
 

@@ -133,12 +133,7 @@ def test_what_a_reader_looks_up(
         ("tensorflow.keras.mixed_precision.LossScaleOptimizer", "2.12", "built", 1.0),
         ("tf_keras.mixed_precision.LossScaleOptimizer", "2.21", "built", 1.0),
         ("tensorflow.compat.v1.mixed_precision.DynamicLossScale", "2.12", "", 1.0),
-        (
-            "tensorflow.contrib.mixed_precision.ExponentialUpdateLossScaleManager",
-            "1.15",
-            "",
-            1.0,
-        ),
+        ("tensorflow.contrib.mixed_precision.ExponentialUpdateLossScaleManager", "1.15", "", 1.0),
         ("apex.fp16_utils.FP16_Optimizer", "", "", 1.0),
         ("apex.contrib.optimizers.FP16_Optimizer", "", "", 1.0),
     ],

@@ -77,11 +77,7 @@ def test_names_are_chosen_by_word_or_pattern() -> None:
 
 def test_changes_in_words() -> None:
     found = {change.name: change for change in changes(FOUND, "1.0", "2.1")}
-    assert [*lines_of(found["p.f"])] == [
-        "p.f",
-        "  1.1  +* +c=(0, 1)",
-        "  2.0  -b=1 +b=2",
-    ]
+    assert [*lines_of(found["p.f"])] == ["p.f", "  1.1  +* +c=(0, 1)", "  2.0  -b=1 +b=2"]
     assert [*lines_of(found["p.old"])] == ["p.old", "  2.0  gone", "  2.1  new"]
     assert [*lines_of(found["g/n"])] == ["g/n: asked", "  1.0  [1]", "  2.0  null"]
     assert value_text([1.5] * 40) == "[1.5, 1.5, 1.5, ..., 1.5] (40)"

@@ -14,16 +14,7 @@ from crosscast.reference.rounding import round_to
 from crosscast_parity.levels.dtypes import half_casts, left_in_half
 from crosscast_parity.recordings.observations import Observation
 from crosscast_parity.recordings.type_manifest import Manifest, Operation
-from dtype_fakes import (
-    BRAIN,
-    FULL,
-    HALF,
-    NONE,
-    by_name,
-    operations,
-    recipe_in,
-    with_gradients,
-)
+from dtype_fakes import BRAIN, FULL, HALF, NONE, by_name, operations, recipe_in, with_gradients
 from replay_fakes import record
 
 

@@ -6,13 +6,13 @@ import pytest
 
 from crosscast.targets.backend import load_backend
 from gotchas.mutation import Mutation
+from gotchas.mutations import MUTATIONS
 from gotchas.registry import GOTCHAS, Gotcha
 from gotchas.test_jax_processes import FAULTS as JAX_PROCESS_FAULTS
 from gotchas.test_keys import FAULTS as KEY_FAULTS
 from gotchas.test_layer_types import FAULTS as LAYER_TYPE_FAULTS
 from gotchas.test_models import FAULTS, TYPE_FAULTS
 from gotchas.test_processes import FAULTS as PROCESS_FAULTS
-from gotchas.test_steps import MUTATIONS
 from named_tests import is_test
 
 TABLES: dict[str, tuple[Mutation, ...]] = {
@@ -23,12 +23,7 @@ TABLES: dict[str, tuple[Mutation, ...]] = {
     "test_keys.py": KEY_FAULTS,
     "test_layer_types.py": LAYER_TYPE_FAULTS,
 }
-WHOLE = {
-    "jax": {
-        "jax layers computed again": 37,
-        "jax attention computed again": 37,
-    },
-}
+WHOLE = {"jax": {"jax layers computed again": 37, "jax attention computed again": 37}}
 """By framework, the adaptations that need no fault: a recipe without them is compared."""
 REPORTS = {"jax": {"jax event files of tensorboardX"}}
 """Those that change nothing of the training."""

@@ -51,10 +51,7 @@ def test_processes_are_those_of_all_nodes() -> None:
 
 def test_a_product_that_does_not_come_out_is_named() -> None:
     with pytest.raises(DiagnosticError) as error:
-        spread(
-            batch="{micro_batch_size: 4, global_batch_size: 8}",
-            accumulation="{steps: 1}",
-        )
+        spread(batch="{micro_batch_size: 4, global_batch_size: 8}", accumulation="{steps: 1}")
     (found,) = error.value.diagnostics
     assert "processes 4 = 16" in found.message
 
@@ -193,8 +190,7 @@ def test_the_harness_compares_one_process_and_starts_it_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "code"),
-    [("paddle", "CC384"), ("torch@1.8", "CC314"), ("tensorflow", "CC328")],
+    ("target", "code"), [("paddle", "CC384"), ("torch@1.8", "CC314"), ("tensorflow", "CC328")]
 )
 def test_an_elastic_start_is_refused_where_there_is_none(target: str, code: str) -> None:
     recipe = spread("{rendezvous: elastic}")

@@ -28,13 +28,7 @@ from crosscast_parity.recipes.derived import bert_of
 from crosscast_parity.recordings.status import Evaluation, read_status
 from parity_fakes import make_recipe
 
-MODEL = {
-    "layers": 2,
-    "hidden_size": 16,
-    "attention_heads": 2,
-    "intermediate_size": 32,
-    "labels": 3,
-}
+MODEL = {"layers": 2, "hidden_size": 16, "attention_heads": 2, "intermediate_size": 32, "labels": 3}
 BATCH = 4
 ROWS = nli_synthetic(10, 16, 64, 3, split="eval")
 HALF = {"mode": "mixed", "compute_dtype": "float16"}
@@ -115,9 +109,7 @@ def test_the_forward_pass_is_that_of_bert() -> None:
     for number, mask in enumerate(rows["attention_mask"]):
         words = int(mask.sum())  # the padding behind them does not count
         wanted = naive_logits(
-            WEIGHTS,
-            rows["input_ids"][number, :words],
-            rows["token_type_ids"][number, :words],
+            WEIGHTS, rows["input_ids"][number, :words], rows["token_type_ids"][number, :words]
         )
         np.testing.assert_allclose(exact[number], wanted, rtol=1e-9, atol=1e-9)
 

@@ -168,10 +168,7 @@ BUGS = {
         ("    # loaded", "    state.scale = 1024.0"),
         "scale is 1024, it was 512",
     ),
-    "a lost count of good windows": (
-        ("    # loaded", "    state.good = 0"),
-        "good is 0, it was 1",
-    ),
+    "a lost count of good windows": (("    # loaded", "    state.good = 0"), "good is 0, it was 1"),
     "windows for updates": (
         ("    # loaded", "    state.updates = state.windows"),
         "updates is 3, it was 2",

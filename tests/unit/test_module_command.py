@@ -90,11 +90,7 @@ def test_models_that_are_the_same_are_trained(
     assert "NOT TESTED: levels" not in ran.output
 
 
-BERT_ONLY = (
-    "--stress",
-    "--save-reference=kept",
-    "--reference-run=kept",
-)
+BERT_ONLY = ("--stress", "--save-reference=kept", "--reference-run=kept")
 
 
 @pytest.mark.parametrize("option", BERT_ONLY)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,8 @@ from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.load import load
 from crosscast_parity.checks.kinds import LEVELS
 from crosscast_parity.self_test.mutation import Mutation
-from mutants.catalogue import BUGS, GROUPS, LATE, PRODUCTS, SINGLE, TYPES
+from mutants.bugs import bugs_of
+from mutants.catalogue import BUGS, GROUPS
 from mutants.emitted import undefined_names, variants
 from mutants.explained import SURVIVORS
 from mutants.rewrites import COMPILED, REWRITES
@@ -40,11 +40,6 @@ HALF_ONLY = {("counted", "float32"), ("counted", "dropout")}
 """Rewrites with the variants that have no place for them."""
 PROTOTYPE = _PROTOTYPE.split()
 """Bugs with which the method was tried out; the first step of the warm-up has rate zero here."""
-
-
-def bugs_of(framework: str) -> tuple[Mutation, ...]:
-    found: tuple[Mutation, ...] = import_module(f"mutants.{framework}_bugs").MUTATIONS
-    return found
 
 
 def rewrites_of(framework: str) -> tuple[Mutation, ...]:
@@ -93,8 +88,8 @@ def test_changes_use_names_that_are_defined(framework: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_an_undefined_name_is_told(framework: str, tmp_path: Path) -> None:
-    bug = written("no_clip", runtime("rows", "itertools.count(start)", "itertools.count(first)"))
-    told = undefined_names(framework, [bug], tmp_path)
+    start = runtime("rows", "itertools.count(start)", "itertools.count(first)")
+    told = undefined_names(framework, written({"no_clip": start}), tmp_path)
     assert told.count("Undefined name `first`") == len(VARIANTS)
 
 
@@ -142,7 +137,7 @@ def test_no_two_bugs_are_the_same_program(framework: str) -> None:
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_every_framework_has_many_bugs_that_few_windows_do_not_show(framework: str) -> None:
-    families = (LATE, PRODUCTS, SINGLE, TYPES)
+    families = (GROUPS["late"], GROUPS["products"], GROUPS["single"], GROUPS["types"])
     names = {bug.name for family in families for bug in family}
     assert len(names & {bug.name for bug in bugs_of(framework)}) >= 60
 
@@ -181,7 +176,7 @@ def test_every_rewrite_is_compared() -> None:
 
 
 def test_the_catalogue_says_something_of_every_bug() -> None:
-    bugs = [bug for group in GROUPS for bug in group]
+    bugs = [bug for group in GROUPS.values() for bug in group]
     assert len(BUGS) == len(bugs)
     assert len({bug.title for bug in bugs}) == len(bugs)
     for bug in bugs:

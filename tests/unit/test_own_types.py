@@ -175,8 +175,7 @@ STREAM = manifest(
 
 
 @pytest.mark.parametrize(
-    "precision",
-    [{"policy": "stored_half"}, {"policy": "keras"}, {"ops": {"residual": "half"}}],
+    "precision", [{"policy": "stored_half"}, {"policy": "keras"}, {"ops": {"residual": "half"}}]
 )
 def test_a_recipe_that_stores_half_lets_a_model_do_so(precision: dict[str, Any]) -> None:
     assert judged(STREAM, **precision).result == "pass"

@@ -153,21 +153,11 @@ def test_sums_in_half_are_the_choice_of_the_script(script: str) -> None:
         ),
         (LARK, NO_SCALE | {"loss_scaling": "{mode: static, scale: 8}"}, "CC394", "clipping"),
         *(
-            (
-                ALL,
-                HALF | {"loss_scaling": f"{DYNAMIC[:-1]}, {rule}}}"},
-                "CC393",
-                "loss_scaling",
-            )
+            (ALL, HALF | {"loss_scaling": f"{DYNAMIC[:-1]}, {rule}}}"}, "CC393", "loss_scaling")
             for rule in ("min_scale: 2.0", "max_scale: 131072", "hysteresis_mode: cumulative")
         ),
         (MODELS, HALF | {"loss_scaling": "{mode: dynamic}"}, "CC392", "loss_scaling"),
-        (
-            MODELS,
-            HALF | {"loss_scaling": DYNAMIC.replace("0.8", "0.5")},
-            "CC392",
-            "loss_scaling",
-        ),
+        (MODELS, HALF | {"loss_scaling": DYNAMIC.replace("0.8", "0.5")}, "CC392", "loss_scaling"),
         (ALL, {"precision": "{mode: mixed, compute_dtype: bfloat16}"}, "CC389", "precision"),
         (ALL, {"clipping": "{kind: none}"}, "CC394", "clipping.kind"),
         (ALL, {"clipping": "{kind: value, max_value: 1.0}"}, "CC394", "clipping"),
@@ -264,11 +254,7 @@ def test_what_the_script_cannot_express_is_refused(
         (ERNIE, HALF, "CC391"),
         (ALL, {"clipping": "{kind: global_norm, max_norm: 1.0, eps: 1e-7}"}, "CC394"),
         (ALL, {"optimizer": "{name: adamw, learning_rate: 1e-3}"}, "CC395"),
-        (
-            ALL,
-            {"schedule": "{name: inverse_sqrt, total_steps: 1000, warmup_steps: 10}"},
-            "CC396",
-        ),
+        (ALL, {"schedule": "{name: inverse_sqrt, total_steps: 1000, warmup_steps: 10}"}, "CC396"),
     ],
 )
 def test_what_is_not_exact_is_told(

@@ -21,7 +21,7 @@ from crosscast.variations.table import TABLE
 from crosscast_reading.facts.vocabulary import VOCABULARY, printed_name, printed_value
 
 PATHS = {path for path, _ in TABLE} | {
-    *("optimizer.betas", "batch.global_batch_size", "data.sequence_length"),
+    *("optimizer.betas", "batch.global_batch_size", "data.sequence_length")
 }
 
 

@@ -18,15 +18,7 @@ from crosscast_parity.levels.traces import compare_traces
 from crosscast_parity.processes.process import OutcomeKind
 from crosscast_parity.recordings.status import Evaluation
 from crosscast_parity.recordings.trace import TraceRow
-from judged_traces import (
-    TWINS,
-    changed,
-    ended,
-    failed,
-    judged,
-    paddle_of,
-    reported,
-)
+from judged_traces import TWINS, changed, ended, failed, judged, paddle_of, reported
 from parity_fakes import good_rows, make_recipe
 
 PLAN = canonical_plan(make_recipe())

@@ -15,9 +15,7 @@ from crosscast.recipe.document import Recipe, SyntheticData
 from crosscast.targets.backend import harness_of
 from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.inside.inject import Fault, parse_fault
-from crosscast_parity.planning.contestants import (
-    Contestant,
-)
+from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.overflows import choose_faults
 from crosscast_parity.planning.pace import LAYERS, cost
 from crosscast_parity.planning.recorded_windows import planned_course, resume_window

@@ -72,7 +72,7 @@ def test_preparations_are_not_part_of_the_speed() -> None:
 
 def test_durations() -> None:
     assert [duration(seconds) for seconds in (3.2, 89, 90, 600, 5400, 9000)] == [
-        *("3 s", "89 s", "2 min", "10 min", "1.5 h", "2.5 h"),
+        *("3 s", "89 s", "2 min", "10 min", "1.5 h", "2.5 h")
     ]
 
 

@@ -74,11 +74,7 @@ def by_value(gradients: Gradients) -> Gradients:
 
 @pytest.mark.parametrize(
     ("change", "kind", "limit"),
-    [
-        (by_norm, "global_norm", 0.05),
-        (by_norms, "per_param_norm", 0.05),
-        (by_value, "value", 0.3),
-    ],
+    [(by_norm, "global_norm", 0.05), (by_norms, "per_param_norm", 0.05), (by_value, "value", 0.3)],
 )
 @pytest.mark.parametrize("scale", [1.0, 1024.0])
 def test_a_clip_is_named_with_its_limit(

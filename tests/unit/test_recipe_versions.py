@@ -21,7 +21,7 @@ from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.versions import as_written, said_in_version_1
 from crosscast.recipe.yaml_source import parse
 from crosscast.recipe.yaml_text import recipe_text
-from recipe_texts import FLOAT16, bad, found, recipe_of, text_of
+from recipe_texts import FLOAT16, found, mistakes, recipe_of, text_of
 
 MIXED = "{mode: mixed, compute_dtype: bfloat16}"
 FULL = "{mode: full, compute_dtype: bfloat16}"
@@ -151,62 +151,7 @@ def test_a_step_does_not_depend_on_the_types_of_the_model() -> None:
     assert lines[0] == lines[1]
 
 
-WRONG = [
-    *(
-        bad(
-            "precision",
-            f"{{mode: mixed, compute_dtype: bfloat16, ops: {{matmul: {strange}}}}}",
-            "CC104",
-            "9:65",
-            ".ops.matmul",
-        )
-        for strange in ("{a: 1}", "[{a: 1}]", "[compute]", "1", "null")
-    ),
-    bad("version", "3", "CC105", "1:10"),
-    bad("version", "0", "CC105", "1:10"),
-    bad("model", FUSED, "CC105", "3:71", ".attention"),
-    bad(
-        "precision",
-        "{mode: mixed, compute_dtype: bfloat16, policy: autocast}",
-        "CC105",
-        "9:59",
-        ".policy",
-    ),
-    bad(
-        "precision",
-        "{mode: mixed, compute_dtype: bfloat16, ops: {residual: half}}",
-        "CC105",
-        "9:67",
-        ".ops.residual",
-    ),
-    bad(
-        "precision",
-        "{mode: mixed, compute_dtype: bfloat16, ops: {matmul: half}}",
-        "CC105",
-        "9:65",
-        ".ops.matmul",
-    ),
-    bad("precision", "{mode: none, policy: autocast}", "CC202", "9:33", ".policy", version="2"),
-    bad(
-        "precision",
-        "{mode: mixed, compute_dtype: bfloat16, ops: {matmul: compute}}",
-        "CC104",
-        "9:65",
-        ".ops.matmul",
-        version="2",
-    ),
-    bad(
-        "precision",
-        "{mode: mixed, compute_dtype: bfloat16, ops: {residual: float32_stored_half}}",
-        "CC104",
-        "9:67",
-        ".ops.residual",
-        version="2",
-    ),
-]
-
-
-@pytest.mark.parametrize(("changes", "expected"), WRONG)
+@pytest.mark.parametrize(("changes", "expected"), mistakes("versions"))
 def test_what_a_version_does_not_have_is_refused(
     changes: dict[str, str], expected: tuple[str, str, str]
 ) -> None:

@@ -140,8 +140,7 @@ def test_half_sums_that_cancel_are_not_accused_after_clipping_by_value(limit: fl
 
 def test_full_half_weights_with_half_sums_are_replayed() -> None:
     recipe = stress(
-        precision="{mode: full, compute_dtype: float16}",
-        accumulation="{steps: 3, dtype: compute}",
+        precision="{mode: full, compute_dtype: float16}", accumulation="{steps: 3, dtype: compute}"
     )
     checks = by_name(replay_run(recipe, record(recipe)))
     assert {check.result for check in checks.values()} == {"pass"}
@@ -192,11 +191,7 @@ OTHER_PLANS: dict[str, tuple[Callable[[ops.Plan], ops.Plan], str, str]] = {
     "tick on skips": (lambda p: change(p, ops.Schedule, tick="attempt"), "update", ""),
     "no clip": (lambda p: change(p, ops.Clip, mode="none"), "applied gradients", ""),
     "clip x 2": (lambda p: change(p, ops.Clip, limit=0.7), "applied gradients", ""),
-    "clip of each": (
-        lambda p: change(p, ops.Clip, mode="per_param_norm"),
-        "applied gradients",
-        "",
-    ),
+    "clip of each": (lambda p: change(p, ops.Clip, mode="per_param_norm"), "applied gradients", ""),
     "clip by value": (lambda p: change(p, ops.Clip, mode="value"), "applied gradients", ""),
     "half sums": (lambda p: change(p, ops.Accumulate, dtype="float16"), "applied gradients", ""),
     "no unscaling": (lambda p: without(p, ops.Unscale), "gradient norm", ""),

@@ -11,13 +11,7 @@ from crosscast.plan import operations as ops
 from crosscast.reference.operations import Attempt
 from crosscast_parity.levels.replay import replay_run
 from crosscast_parity.recordings.observations import Observation
-from replay_fakes import (
-    RECIPE,
-    Arrays,
-    by_name,
-    record,
-    results,
-)
+from replay_fakes import RECIPE, Arrays, by_name, record, results
 
 
 def with_count(count: Callable[[int, int], int], overflow: Sequence[int] = ()) -> Observation:

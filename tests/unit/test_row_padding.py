@@ -10,12 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from property_settings import examples
-from row_sources import (
-    GOOD,
-    opened_own,
-    own_columns,
-    refused_own,
-)
+from row_sources import GOOD, opened_own, own_columns, refused_own
 
 
 @pytest.mark.parametrize(
@@ -69,10 +64,7 @@ def test_a_padding_of_no_array_is_refused() -> None:
 
 
 def test_labels_are_padded_only_where_padding_does_not_count() -> None:
-    columns = {
-        "x": GOOD["x"],
-        "labels": [np.arange(1 + i % 2, dtype=np.float32) for i in range(6)],
-    }
+    columns = {"x": GOOD["x"], "labels": [np.arange(1 + i % 2, dtype=np.float32) for i in range(6)]}
     rows = opened_own(own_columns(columns), classes=False)
     refused_own(lambda: rows.rows(np.arange(2)), "`labels`", "count in the loss")
     rows = opened_own(own_columns(columns), unlabelled=True)

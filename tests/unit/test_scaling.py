@@ -13,12 +13,7 @@ from crosscast.recipe.float32 import FLOAT32_CEILING
 from strategies import update_scales
 
 OP = UpdateScale(
-    mode="dynamic",
-    init_scale=64.0,
-    growth_interval=3,
-    hysteresis=2,
-    min_scale=8.0,
-    max_scale=256.0,
+    mode="dynamic", init_scale=64.0, growth_interval=3, hysteresis=2, min_scale=8.0, max_scale=256.0
 )
 
 

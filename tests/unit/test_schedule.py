@@ -13,12 +13,7 @@ from crosscast.plan.schedule import learning_rate
 from strategies import schedules
 
 LINEAR = Schedule(
-    name="linear",
-    learning_rate=0.5,
-    end_lr=0.0,
-    warmup_steps=4,
-    total_steps=14,
-    tick="update",
+    name="linear", learning_rate=0.5, end_lr=0.0, warmup_steps=4, total_steps=14, tick="update"
 )
 
 

@@ -93,6 +93,52 @@ def test_an_original_that_fails_proves_nothing() -> None:
     assert found.wording == "the original, run again: it was stopped after 5 s"
 
 
+NO_GPU = Ran(
+    recording=Recording(error="AssertionError: Torch not compiled with CUDA enabled"),
+    problem="it ended with exit code 1: AssertionError: Torch not compiled with CUDA enabled",
+)
+
+
+class OnCpu(Runs):
+    """Notes which runs are kept on the CPU."""
+
+    def __call__(self, program: Program, limits: Limits, **how: Any) -> Ran:
+        self.requests.append("kept" if program.environment else "given")
+        name = "old" if program.texts == PROGRAM.texts else "new"
+        found = self.ran[name].pop(0)
+        return found if isinstance(found, Ran) else Ran(recording=replace(found, reached=REACHED))
+
+
+def test_a_script_that_asks_for_a_gpu_is_kept_on_the_cpu() -> None:
+    runs = OnCpu(old=[NO_GPU, times(3), times(3)], new=[times(3)])
+    found = prove(PROGRAM, NEW, Limits(), run=runs)
+    assert found.outcome == "same"
+    assert "what the script moves to a GPU stayed on the CPU" in found.notes
+    assert runs.requests == ["given", "kept", "kept", "kept"]
+
+
+def test_only_a_script_that_fails_for_want_of_a_gpu_is_kept_on_the_cpu() -> None:
+    for gone in (
+        Ran(recording=Recording(), problem="it ended with exit code 1: ValueError: augpus"),
+        replace(NO_GPU, problem=""),
+    ):
+        runs = OnCpu(old=[gone, *([] if gone.problem else [gone])], new=[times(3)])
+        found = prove(PROGRAM, NEW, Limits(), run=runs)
+        assert set(runs.requests) == {"given"}
+        assert "what the script moves to a GPU stayed on the CPU" not in found.notes
+    runs = OnCpu(old=[NO_GPU], new=[times(3)])
+    gpu = replace(PROGRAM, device="gpu")
+    assert prove(gpu, replace(NEW, device="gpu"), Limits(), run=runs).outcome != "same"
+    assert runs.requests == ["given", "given"]
+
+
+def test_a_migrated_script_alone_is_kept_on_the_cpu_too() -> None:
+    gone = Ran(recording=Recording(), problem="it ended with exit code 1: x", missing="horovod")
+    runs = OnCpu(old=[gone], new=[NO_GPU, times(3)])
+    assert prove(PROGRAM, NEW, Limits(), run=runs).alone == 3
+    assert runs.requests == ["given", "given", "kept"]
+
+
 def test_a_migrated_script_that_fails_is_different() -> None:
     failed = Ran(recording=times(2), problem="it was ended by SIGSEGV")
     found, _ = proven(old=[times(3), times(3)], new=[failed])

@@ -16,11 +16,7 @@ from crosscast.state.weights_check import complete
 from state_files import own_state, saved
 
 TURN = {"to": "net/fc/kernel", "layout": "transpose"}
-WHOLE: dict[str, Any] = {
-    "fc.weight": TURN,
-    "fc.bias": {"to": "net/fc/bias"},
-    "steps": {"to": None},
-}
+WHOLE: dict[str, Any] = {"fc.weight": TURN, "fc.bias": {"to": "net/fc/bias"}, "steps": {"to": None}}
 
 
 def mapped(folder: Path, weights: Any, state: TrainingState | None = None) -> TrainingState:
@@ -100,18 +96,12 @@ def test_rows_of_a_turned_kernel_are_columns(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "a weight is missing": (
-        {"fc.weight": TURN, "steps": {"to": None}},
-        "no entry for 'fc.bias'",
-    ),
+    "a weight is missing": ({"fc.weight": TURN, "steps": {"to": None}}, "no entry for 'fc.bias'"),
     "one that is not there": (WHOLE | {"fc.gain": {"to": "="}}, "'fc.gain' is not a weight"),
     "pattern for nothing": (WHOLE | {"conv.*": {"to": "="}}, "'conv.*' is not a weight"),
     "two into one": (WHOLE | {"fc.bias": {"to": "net/fc/kernel"}}, "both become 'net/fc/kernel'"),
     "trained and left out": (WHOLE | {"fc.bias": {"to": None}}, "is trained"),
-    "turned vector": (
-        WHOLE | {"fc.bias": {"to": "b", "layout": "transpose"}},
-        "1 dimensions",
-    ),
+    "turned vector": (WHOLE | {"fc.bias": {"to": "b", "layout": "transpose"}}, "1 dimensions"),
     "no to": (WHOLE | {"fc.bias": {"layout": "same"}}, 'needs "to"'),
     "more keys": (WHOLE | {"fc.bias": {"to": "b", "scale": 2}}, "allows only"),
     "number": (WHOLE | {"fc.bias": {"to": 7}}, "neither a name nor null"),

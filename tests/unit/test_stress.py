@@ -307,8 +307,7 @@ def test_a_constant_scale_meets_overflows_too() -> None:
 
 def test_without_a_scale_there_are_no_faults() -> None:
     recipe = stress(
-        loss_scaling={"mode": "none"},
-        precision={"mode": "mixed", "compute_dtype": "bfloat16"},
+        loss_scaling={"mode": "none"}, precision={"mode": "mixed", "compute_dtype": "bfloat16"}
     )
     assert stress_faults(recipe, 64) == ()
 

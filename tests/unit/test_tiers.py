@@ -60,11 +60,7 @@ def folder(tmp_path: Path) -> Path:
     "workers",
     [
         pytest.param([], id="alone"),
-        pytest.param(
-            ["-n", "2", "--dist", "loadfile"],
-            id="two",
-            marks=exhaustive("two workers"),
-        ),
+        pytest.param(["-n", "2", "--dist", "loadfile"], id="two", marks=exhaustive("two workers")),
     ],
 )
 def test_a_journal_leaves_out_what_passed(folder: Path, workers: list[str]) -> None:

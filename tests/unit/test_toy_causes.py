@@ -212,12 +212,7 @@ def late(bug: str) -> tuple[ToyTrained, str]:
 
 
 @pytest.mark.parametrize(
-    "bug",
-    cases(
-        EXPECTED,
-        quick=["late_step", "late_frozen"],
-        reason="more bugs that act late",
-    ),
+    "bug", cases(EXPECTED, quick=["late_step", "late_frozen"], reason="more bugs that act late")
 )
 def test_what_acts_late_gets_a_cause(bug: str) -> None:
     run, found = late(bug)

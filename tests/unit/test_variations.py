@@ -111,11 +111,7 @@ def test_another_clipping_keeps_the_limit() -> None:
     (value,) = (
         variation for variation in variations(BASE, "clipping.kind") if variation.value == "value"
     )
-    assert value.recipe.clipping.model_dump() == {
-        "kind": "value",
-        "max_value": 0.35,
-        "exempt": (),
-    }
+    assert value.recipe.clipping.model_dump() == {"kind": "value", "max_value": 0.35, "exempt": ()}
 
 
 def test_other_micro_batches_leave_the_window_as_it_is_where_they_can() -> None:

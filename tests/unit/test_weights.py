@@ -11,14 +11,7 @@ from safetensors.numpy import save_file
 from crosscast.messages.codes import CODES
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.bert_shapes import bert_shapes
-from crosscast_parity.inputs.weights import (
-    Style,
-    Weights,
-    bert_weights,
-    load,
-    perturb,
-    save,
-)
+from crosscast_parity.inputs.weights import Style, Weights, bert_weights, load, perturb, save
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,8 @@ class ChosenProof:
         return {"level": self.level, "words": self.words, "stronger": self.stronger}
 
 
-_RUN = "--run 'SCRIPT ARG...' runs both sides and compares every update"
-
-
 def in_place_proof(
-    *, verify: bool, changed: bool, compared: bool, execution: Execution | None
+    *, verify: bool, changed: bool, compared: bool, execution: Execution | None, how: str = ""
 ) -> ChosenProof:
     """Return the proof of a migration in place.
 
@@ -45,26 +42,26 @@ def in_place_proof(
         changed: whether anything changes.
         compared: whether anything that was read could be compared.
         execution: what came of the runs of the command that the user gave.
+        how: the command that runs both sides, and why it does not here.
     """
     if not verify:
-        words = "not verified"
-        return ChosenProof(level="none", words=words, stronger="--verify compares both sides")
+        return ChosenProof(level="none", words="not verified", stronger=how)
     if not changed:
         return ChosenProof(level="none", words="nothing changes", stronger="")
     if execution is not None and execution.outcome != "cannot be verified here":
         words = f"both sides were run: {execution.outcome}: {execution.wording}"
         return ChosenProof(level="both sides", words=words, stronger="")
-    stronger = _RUN if execution is None else execution.wording
+    stronger = how if execution is None else execution.wording
     if execution is not None and execution.alone:
-        words = "verified by running the migrated side alone"
-        words = f"{words}, and by reading" if compared else words
+        words = "the migrated side alone was run"
+        words = f"{words}, and both were compared by reading" if compared else words
         return ChosenProof(level="migrated side", words=words, stronger=stronger)
     if not compared:
         words = "not verified: no training was found that could be compared"
         return ChosenProof(level="none", words=words, stronger=stronger)
-    words = "verified by reading only, nothing was executed"
+    words = "compared by reading only, nothing was executed"
     if execution is not None:
-        words = "verified by reading only"
+        words = "compared by reading only"
     return ChosenProof(level="reading", words=words, stronger=stronger)
 
 

@@ -13,6 +13,10 @@ from crosscast_reading.lift.recipe_draft import Filled
 
 OWN = ("model.", "data.")
 """Sections that the user must fill in unless the source uses the shipped model."""
+OTHERWISE = frozenset({"CC936", "CC937", "CC938"})
+"""Diagnostics about what the new script does otherwise."""
+TO_DECIDE = OTHERWISE | {"CC935"}
+"""Diagnostics about what a person decides before the new script is used."""
 
 
 def to_fill_in(

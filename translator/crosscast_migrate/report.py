@@ -13,6 +13,7 @@ from crosscast_migrate.across_frameworks import CrossMigration, TargetScripts
 from crosscast_migrate.bugs import Fate
 from crosscast_migrate.carried_fields import OF_EVENTS, field_of, reason_for
 from crosscast_migrate.left_behind import left_behind
+from crosscast_migrate.left_open import OTHERWISE
 from crosscast_migrate.summary import across_summary
 from crosscast_reading.facts.fact import Fact
 from crosscast_reading.facts.vocabulary import printed_name, printed_value
@@ -31,8 +32,6 @@ _UNREAD = frozenset(
     {"CC901", "CC902", "CC903", "CC904", "CC911", "CC916", "CC918", "CC920", "CC921"}
 )
 """Diagnostics about code that was not read or that a recipe cannot express."""
-OTHERWISE = frozenset({"CC936", "CC937", "CC938"})
-"""Diagnostics about what the new script does otherwise."""
 
 
 def report(across: CrossMigration, verification: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from crosscast.targets.capability import Verdict
 from crosscast_migrate.chosen_proof import LEVELS
+from crosscast_migrate.summary import STATES
 from crosscast_reading.lift.schema import run_schema
 
 _TEXT = {"type": "string"}
@@ -36,7 +37,7 @@ def migrate_schema() -> dict[str, Any]:
             files=_TEXTS,
             verification={"anyOf": [{"type": "null"}, {"$ref": "#/$defs/verification"}]},
             diagnostics={"type": "array", "items": {"type": "object"}},
-            summary=_object(done=_TEXT, decide=_TEXT, risk=_TEXT),
+            summary=_object(done=_TEXT, decide=_TEXT, risk=_TEXT, state={"enum": [*STATES]}),
         ),
         "$defs": _definitions(),
     }

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from crosscast.messages.diagnostics import Diagnostic, Severity, printable
 from crosscast_migrate.before_after import Comparison
 from crosscast_migrate.in_place import InPlaceMigration
+from crosscast_migrate.left_open import TO_DECIDE
 from crosscast_reading.lint.result import Result
 
 Mode = Literal["diff", "check", "write", "interactive"]
+State = Literal["unchanged", "converted", "verified", "open"]
+STATES: tuple[State, ...] = get_args(State)
 NOTHING = "nothing"
+NOTHING_CHANGED = "nothing was changed"
 NO_RISK = "none: no file changes"
 _LISTED = 3
 _HOW = {
@@ -30,6 +34,9 @@ class Summary:
     done: str
     decide: str
     risk: str
+    state: State
+    """verified: run, with the same updates; converted: nothing is left, and it was not run; open:
+    places or fields are left, or a difference; unchanged: there was nothing to convert."""
 
     @property
     def lines(self) -> tuple[str, str, str]:
@@ -41,7 +48,8 @@ class Summary:
 
     def to_json(self) -> dict[str, str]:
         """Return it for JSON."""
-        return {"done": self.done, "decide": self.decide, "risk": self.risk}
+        three = {"done": self.done, "decide": self.decide, "risk": self.risk}
+        return {**three, "state": self.state}
 
 
 def in_place_summary(
@@ -53,6 +61,8 @@ def in_place_summary(
     written: bool,
     compared: Sequence[Comparison],
     proof: str,
+    is_same: bool = False,
+    bound: str = "",
     experimental: Sequence[str] = (),
     not_looked_at: Sequence[str] = (),
 ) -> Summary:
@@ -66,21 +76,26 @@ def in_place_summary(
         written: whether the changes were written, if they were to be.
         compared: the comparison of both sides, if there is one.
         proof: how the changes were verified, in words.
+        is_same: whether both sides were run and made the same updates.
+        bound: how much of the program as it is then was bound to the release.
         experimental: sentences about experimental migrations that made changes.
         not_looked_at: what the migrations do not look at in any program.
     """
     changes, files = len(migrated.changes), len(migrated.texts)
+    left = [*_decisions(migrated.refusals, problems, unread), *_differences(compared)]
+    state: State = "open" if left else "verified" if is_same else "converted"
     if not changes:
-        done = NOTHING
+        done = NOTHING_CHANGED
     elif mode in ("write", "interactive") and not written:
         done = f"nothing was written; {_count(changes, 'change')} in {_count(files, 'file')} found"
     else:
         how = _HOW[mode].format(them="it" if changes == 1 else "them")
         done = f"{_count(changes, 'change')} in {_count(files, 'file')}, {how}"
     return Summary(
-        done=done,
-        decide=decisions(migrated.refusals, problems, unread, not_looked_at),
-        risk="; ".join([*experimental, *_risks(migrated, compared, proof)]) or NO_RISK,
+        done="; ".join(filter(None, [f"{state}: {done}", bound])),
+        decide="; ".join([*left, *_not_looked_at(not_looked_at)]) or NOTHING,
+        risk="; ".join([*experimental, *_risks(migrated, proof)]) or NO_RISK,
+        state=state,
     )
 
 
@@ -98,9 +113,12 @@ def decisions(
         unread: files that could not be read as programs.
         not_looked_at: what the migrations do not look at in any program.
     """
-    parts = [*_decisions(refused, problems, unread)]
-    parts += [f"not looked at: {what}" for what in not_looked_at]
+    parts = [*_decisions(refused, problems, unread), *_not_looked_at(not_looked_at)]
     return "; ".join(parts) or NOTHING
+
+
+def _not_looked_at(parts: Sequence[str]) -> list[str]:
+    return [f"not looked at: {what}" for what in parts]
 
 
 def _decisions(
@@ -122,22 +140,19 @@ def _were(count: int) -> str:
     return "it is" if count == 1 else "they are"
 
 
-def _risks(migrated: InPlaceMigration, compared: Sequence[Comparison], proof: str) -> Iterator[str]:
+def _risks(migrated: InPlaceMigration, proof: str) -> Iterator[str]:
     if not migrated.changes:
         return
     notes = len({change.hint for change in migrated.changes if change.hint})
     if notes:
         yield f"the new API behaves differently: see the {'note' if notes == 1 else 'notes'} below"
-    different = [
-        f"{comparison.field} ({comparison.why})" for comparison in compared if _differs(comparison)
-    ]
-    if different:
-        yield f"different: {_listed(different)}"
     yield proof
 
 
-def _differs(comparison: Comparison) -> bool:
-    return comparison.verdict == "different"
+def _differences(compared: Sequence[Comparison]) -> Iterator[str]:
+    different = [each for each in compared if each.verdict == "different"]
+    if different:
+        yield f"different: {_listed([f'{each.field} ({each.why})' for each in different])}"
 
 
 def across_summary(data: Mapping[str, Any]) -> Summary:
@@ -146,11 +161,21 @@ def across_summary(data: Mapping[str, Any]) -> Summary:
     Args:
         data: result of `crosscast_migrate.report.report`.
     """
+    state = _state_across(data)
     return Summary(
-        done="; ".join(_made(data)),
-        decide=_to_fill_in(data) or NOTHING,
+        done=f"{state}: {'; '.join(_made(data))}",
+        decide="; ".join(_to_decide(data)) or NOTHING,
         risk="; ".join(_at_risk(data)),
+        state=state,
     )
+
+
+def _state_across(data: Mapping[str, Any]) -> State:
+    verified = data["verification"]
+    outcomes = {entry["outcome"] for entry in verified["targets"]} if verified else set()
+    if any(_to_decide(data)):
+        return "open"
+    return "verified" if outcomes == {"same"} else "converted"
 
 
 def _made(data: Mapping[str, Any]) -> Iterator[str]:
@@ -167,9 +192,17 @@ def _made(data: Mapping[str, Any]) -> Iterator[str]:
         yield f"{_count(count, 'mistake')} of the source {became}"
 
 
-def _to_fill_in(data: Mapping[str, Any]) -> str:
+def _to_decide(data: Mapping[str, Any]) -> Iterator[str]:
     fields = [entry["field"] for entry in data["fill_in"]]
-    return f"{_count(len(fields), 'field')} to fill in: {_listed(fields)}" if fields else ""
+    if fields:
+        yield f"{_count(len(fields), 'field')} to fill in: {_listed(fields)}"
+    told = [entry for entry in data["diagnostics"] if entry["code"] in TO_DECIDE]
+    if told:
+        many = _count(len(told), "thing") + " that the new script does otherwise"
+        yield f"{many}{', the first' if len(told) > 1 else ''}: {told[0]['message']}"
+    for entry in data["verification"]["targets"] if data["verification"] else ():
+        if entry["outcome"] == "different":
+            yield f"{entry['target']} differs from the recipe: {entry['wording']}"
 
 
 def _at_risk(data: Mapping[str, Any]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from crosscast_jax.models.sequences import SEQUENCES
-from crosscast_migrate.models.rows import Argument, Reading, ignored, must
+from crosscast_migrate.models.rows import Argument, Reading, reading
 
 
 def _tuple(value: Any) -> Any:
@@ -19,198 +19,124 @@ def _or_one(value: Any) -> Any:
     return 1 if value is None else value
 
 
-_TYPES = ignored("dtype", "param_dtype", "precision", "preferred_element_type", "promote_dtype")
+_TYPES = "dtype? param_dtype? precision? preferred_element_type? promote_dtype?"
 """In half precision they follow from `precision` of the recipe."""
-_MADE = ignored("rngs", "kernel_metadata", "bias_metadata", "scale_metadata", "embedding_metadata")
-_WEIGHTS = (
-    Argument("use_bias", "bias", True),
-    Argument("kernel_init", "weight_initial", None),
-    Argument("bias_init", "bias_initial", None),
-)
+_MADE = "rngs? kernel_metadata? bias_metadata? scale_metadata? embedding_metadata?"
+_WEIGHTS = "use_bias:bias=True kernel_init:weight_initial=None bias_init:bias_initial=None"
 _SCALES = (
-    Argument("use_bias", "shift", True),
-    Argument("use_scale", "affine", True),
-    Argument("bias_init", "bias_initial", None),
-    Argument("scale_init", "weight_initial", None),
-    must("axis_name", None),
-    must("axis_index_groups", None),
-    *ignored("use_fast_variance"),
+    "use_bias:shift=True use_scale:affine=True bias_init:bias_initial=None "
+    "scale_init:weight_initial=None axis_name==None axis_index_groups==None use_fast_variance?"
 )
 _WINDOW = (
     Argument("window_shape", "kernel", convert=_tuple),
     Argument("strides", "stride", None, _or_one),
-    Argument("padding", "padding", "VALID"),
+    "padding='VALID'",
 )
 
 LAYERS: Mapping[str, Reading] = {
-    "Linear": Reading(
+    "Linear": reading(
         "linear",
-        (
-            Argument("in_features", "inputs"),
-            Argument("out_features", "units"),
-            *_WEIGHTS,
-            must("dot_general", None),
-            *_TYPES,
-            *_MADE,
-        ),
+        *("in_features:inputs out_features:units", _WEIGHTS, "dot_general==None", _TYPES, _MADE),
     ),
-    "Conv": Reading(
+    "Conv": reading(
         "conv",
-        (
-            Argument("in_features", "inputs"),
-            Argument("out_features", "filters"),
-            Argument("kernel_size", "kernel", convert=_tuple),
-            Argument("strides", "stride", 1, _or_one),
-            Argument("padding", "padding", "SAME"),
-            must("input_dilation", 1),
-            Argument("kernel_dilation", "dilation", 1, _or_one),
-            Argument("feature_group_count", "groups", 1),
-            must("mask", None),
-            must("conv_general_dilated", None),
-            *_WEIGHTS,
-            *_TYPES,
-            *_MADE,
-        ),
+        "in_features:inputs out_features:filters",
+        Argument("kernel_size", "kernel", convert=_tuple),
+        Argument("strides", "stride", 1, _or_one),
+        "padding='SAME' input_dilation==1",
+        Argument("kernel_dilation", "dilation", 1, _or_one),
+        "feature_group_count:groups=1 mask==None conv_general_dilated==None",
+        *(_WEIGHTS, _TYPES, _MADE),
     ),
-    "BatchNorm": Reading(
+    "BatchNorm": reading(
         "batch_norm",
-        (
-            Argument("num_features", "features"),
-            must("use_running_average", False),
-            Argument("axis", "axis", -1),
-            Argument("momentum", "keep", 0.99),
-            Argument("epsilon", "eps", 1e-5),
-            *_SCALES,
-            *_TYPES,
-            *_MADE,
-        ),
-        {"rank": None},
+        "num_features:features use_running_average==False axis=-1 momentum:keep=0.99",
+        *("epsilon:eps=1e-5", _SCALES, _TYPES, _MADE),
+        rank=None,
     ),
-    "LayerNorm": Reading(
+    "LayerNorm": reading(
         "layer_norm",
-        (
-            Argument("num_features", "shape"),
-            Argument("epsilon", "eps", 1e-6),
-            must("reduction_axes", -1),
-            must("feature_axes", -1),
-            *_SCALES,
-            *_TYPES,
-            *_MADE,
-        ),
+        "num_features:shape epsilon:eps=1e-6 reduction_axes==-1 feature_axes==-1",
+        *(_SCALES, _TYPES, _MADE),
     ),
-    "Embed": Reading(
+    "Embed": reading(
         "embedding",
-        (
-            Argument("num_embeddings", "count"),
-            Argument("features", "width"),
-            Argument("embedding_init", "weight_initial", None),
-            *_TYPES,
-            *_MADE,
-        ),
-        {"padding_index": None},
+        "num_embeddings:count features:width embedding_init:weight_initial=None",
+        *(_TYPES, _MADE),
+        padding_index=None,
     ),
-    "Dropout": Reading(
-        "dropout",
-        (
-            Argument("rate", "rate"),
-            must("broadcast_dims", ()),
-            must("deterministic", False),
-            *ignored("rng_collection"),
-            *_MADE,
-        ),
+    "Dropout": reading(
+        "dropout", "rate broadcast_dims==() deterministic==False rng_collection?", _MADE
     ),
     **SEQUENCES,
 }
 """By the name in flax.nnx."""
 
-_SOFTMAX = (Argument("axis", "axis", -1), must("where", None))
+_SOFTMAX = "axis=-1 where==None"
 _PLAIN = ("relu", "relu6", "selu", "silu", "softplus", "sigmoid", "tanh")
 _ACTIVATIONS: Mapping[str, Reading] = {
-    **{name: Reading(name) for name in _PLAIN},
-    "swish": Reading("silu"),
-    "leaky_relu": Reading(
+    **{name: reading(name) for name in _PLAIN},
+    "swish": reading("silu"),
+    "leaky_relu": reading(
         "leaky_relu",
-        (Argument("negative_slope", "slope", 0.01),),
+        "negative_slope:slope=0.01",
         note="the derivative of leaky_relu at 0 itself: 1 in JAX, the slope in the new script",
     ),
-    "elu": Reading("elu", (Argument("alpha", "alpha", 1.0),)),
-    "gelu": Reading("gelu", (Argument("approximate", "tanh", True),)),
-    "softmax": Reading("softmax", _SOFTMAX),
-    "log_softmax": Reading("log_softmax", _SOFTMAX),
+    "elu": reading("elu", "alpha=1.0"),
+    "gelu": reading("gelu", "approximate:tanh=True"),
+    "softmax": reading("softmax", _SOFTMAX),
+    "log_softmax": reading("log_softmax", _SOFTMAX),
 }
 """Of jax.nn and flax.nnx, where they are the same functions."""
 _POOLS: Mapping[str, Reading] = {
-    "max_pool": Reading("max_pool", _WINDOW),
-    "avg_pool": Reading(
-        "avg_pool", (*_WINDOW, Argument("count_include_pad", "counts_padding", True))
-    ),
+    "max_pool": reading("max_pool", *_WINDOW),
+    "avg_pool": reading("avg_pool", *_WINDOW, "count_include_pad:counts_padding=True"),
 }
-_REDUCE = (
-    Argument("axis", "axis", None),
-    must("dtype", None),
-    must("out", None),
-    Argument("keepdims", "keepdims", False),
-    must("where", None),
-)
 _ARRAY: Mapping[str, Reading] = {
-    "reshape": Reading("reshape", (Argument("shape", "shape"), must("order", "C"))),
-    "transpose": Reading("permute", (Argument("axes", "axes"),)),
-    "swapaxes": Reading("swap", (Argument("axis1", "first"), Argument("axis2", "second"))),
-    "squeeze": Reading("squeeze", (Argument("axis", "axis"),)),
-    "mean": Reading("mean", _REDUCE),
-    "sum": Reading("sum", (*_REDUCE[:4], must("initial", None), _REDUCE[4])),
-    "max": Reading(
-        "max", (_REDUCE[0], _REDUCE[2], _REDUCE[3], must("initial", None), must("where", None))
+    "reshape": reading("reshape", "shape order=='C'"),
+    "transpose": reading("permute", "axes"),
+    "swapaxes": reading("swap", "axis1:first axis2:second"),
+    "squeeze": reading("squeeze", "axis"),
+    "mean": reading("mean", "axis=None dtype==None out==None keepdims=False where==None"),
+    "sum": reading(
+        "sum", "axis=None dtype==None out==None keepdims=False initial==None where==None"
     ),
+    "max": reading("max", "axis=None out==None keepdims=False initial==None where==None"),
 }
 """Functions of jax.numpy that arrays have as methods, too."""
-_JOIN = (Argument("axis", "axis", 0), must("dtype", None))
 _NUMPY: Mapping[str, Reading] = {
     **_ARRAY,
-    "expand_dims": Reading("unsqueeze", (Argument("axis", "axis"),)),
-    "concatenate": Reading("concat", _JOIN, inputs=0),
-    "stack": Reading("stack", (_JOIN[0], must("out", None), _JOIN[1]), inputs=0),
-    "add": Reading("add", inputs=2),
-    "subtract": Reading("subtract", inputs=2),
-    "multiply": Reading("multiply", inputs=2),
-    "divide": Reading("divide", inputs=2),
-    "matmul": Reading("matmul", ignored("precision", "preferred_element_type"), inputs=2),
+    "expand_dims": reading("unsqueeze", "axis"),
+    "concatenate": reading("concat", "axis=0 dtype==None", tensors=0),
+    "stack": reading("stack", "axis=0 out==None dtype==None", tensors=0),
+    **{name: reading(name, tensors=2) for name in ("add", "subtract", "multiply", "divide")},
+    "matmul": reading("matmul", "precision? preferred_element_type?", tensors=2),
     **{
-        word: Reading("compare", (Argument("y", "value"),), {"operator": operator})
-        for word, operator in (
-            *(("equal", "=="), ("not_equal", "!="), ("less", "<"), ("less_equal", "<=")),
-            *(("greater", ">"), ("greater_equal", ">=")),
+        name: reading("compare", "y:value", operator=operator)
+        for name, operator in (
+            *((("equal", "=="), ("not_equal", "!="), ("less", "<"), ("less_equal", "<="))),
+            *((("greater", ">"), ("greater_equal", ">="))),
         )
     },
-    "logical_not": Reading("not"),
-    "logical_and": Reading("and", inputs=2),
-    "logical_or": Reading("or", inputs=2),
-    "power": Reading("power", (Argument("x2", "exponent"),)),
-    "square": Reading("power", fixed={"exponent": 2}),
-    "sin": Reading("sin"),
-    "cos": Reading("cos"),
-    "log": Reading("log"),
-    "exp": Reading("exp"),
-    "sign": Reading("sign"),
-    "pad": Reading(
-        "pad_all",
-        (
-            Argument("pad_width", "pairs"),
-            must("mode", "constant"),
-            Argument("constant_values", "value", 0.0),
-        ),
-    ),
-    "abs": Reading("abs", note="the derivative of abs at 0 itself: 1 in JAX, 0 in the new script"),
-    "sqrt": Reading("sqrt"),
-    "tanh": Reading("tanh"),
+    "logical_not": reading("not"),
+    "logical_and": reading("and", tensors=2),
+    "logical_or": reading("or", tensors=2),
+    "power": reading("power", "x2:exponent"),
+    "square": reading("power", exponent=2),
+    **{name: reading(name) for name in ("sin", "cos", "log", "exp")},
+    "sign": reading("sign"),
+    "pad": reading("pad_all", "pad_width:pairs mode=='constant' constant_values:value=0.0"),
+    "abs": reading("abs", note="the derivative of abs at 0 itself: 1 in JAX, 0 in the new script"),
+    "sqrt": reading("sqrt"),
+    "tanh": reading("tanh"),
 }
-METHODS: Mapping[str, Reading] = {**_ARRAY, "astype": Reading("identity")}
+METHODS: Mapping[str, Reading] = {**_ARRAY, "astype": reading("identity")}
 """By the name of the method of an array."""
 FUNCTIONS: Mapping[str, Reading] = {
     **{f"jax.nn.{name}": row for name, row in _ACTIVATIONS.items()},
     **{f"flax.nnx.{name}": row for name, row in {**_ACTIVATIONS, **_POOLS}.items()},
-    "flax.nnx.identity": Reading("identity"),
-    "jax.nn.identity": Reading("identity"),
+    "flax.nnx.identity": reading("identity"),
+    "jax.nn.identity": reading("identity"),
     **{f"flax.linen.{name}": row for name, row in {**_ACTIVATIONS, **_POOLS}.items()},
     **{f"jax.numpy.{name}": row for name, row in _NUMPY.items()},
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from crosscast_migrate.models.network import Settings, UnreadableError
-from crosscast_migrate.models.rows import ARITHMETIC
+from crosscast_migrate.models.rows import ARITHMETIC, calls
 from crosscast_migrate.models.tables import LossWriting, ModelWriting
 
 
@@ -114,63 +114,21 @@ WRITING = ModelWriting(
     created="{name}(rngs)",
     signature="def __call__(self, {inputs}) -> jax.Array:",
     parameter="{name}: jax.Array",
-    layers={
-        "linear": (
-            "nnx.Linear",
-            "{inputs}",
-            "{units}",
-            "use_bias={bias}|True",
-            "kernel_init={weight}",
-            "bias_init={b}",
-            "rngs=rngs",
-        ),
-        "conv": (
-            "nnx.Conv",
-            "{inputs}",
-            "{filters}",
-            "{kernel}",
-            "strides={stride}|1",
-            "padding={padding}",
-            "kernel_dilation={dilation}|1",
-            "feature_group_count={groups}|1",
-            "use_bias={bias}|True",
-            "kernel_init={weight}",
-            "bias_init={b}",
-            "rngs=rngs",
-        ),
-        "batch_norm": (
-            "nnx.BatchNorm",
-            "{features}",
-            "axis={axis}|-1",
-            "momentum={keep}|0.99",
-            "epsilon={eps}|1e-05",
-            "use_bias={affine}|True",
-            "use_scale={affine}|True",
-            "bias_init={b}",
-            "scale_init={weight}",
-            "use_fast_variance=False",
-            "rngs=rngs",
-        ),
-        "layer_norm": (
-            "nnx.LayerNorm",
-            "{shape}",
-            "epsilon={eps}|1e-06",
-            "use_bias={shift}|True",
-            "use_scale={affine}|True",
-            "bias_init={b}",
-            "scale_init={weight}",
-            "use_fast_variance=False",
-            "rngs=rngs",
-        ),
-        "embedding": (
-            "nnx.Embed",
-            "{count}",
-            "{width}",
-            "embedding_init={weight}",
-            "rngs=rngs",
-        ),
-        "dropout": ("nnx.Dropout", "{rate}", "rngs=rngs"),
-    },
+    layers=calls(
+        linear="nnx.Linear({inputs}, {units}, use_bias={bias}|True, kernel_init={weight}, "
+        "bias_init={b}, rngs=rngs)",
+        conv="nnx.Conv({inputs}, {filters}, {kernel}, strides={stride}|1, padding={padding}, "
+        "kernel_dilation={dilation}|1, feature_group_count={groups}|1, use_bias={bias}|True, "
+        "kernel_init={weight}, bias_init={b}, rngs=rngs)",
+        batch_norm="nnx.BatchNorm({features}, axis={axis}|-1, momentum={keep}|0.99, "
+        "epsilon={eps}|1e-05, use_bias={affine}|True, use_scale={affine}|True, bias_init={b}, "
+        "scale_init={weight}, use_fast_variance=False, rngs=rngs)",
+        layer_norm="nnx.LayerNorm({shape}, epsilon={eps}|1e-06, use_bias={shift}|True, "
+        "use_scale={affine}|True, bias_init={b}, scale_init={weight}, use_fast_variance=False, "
+        "rngs=rngs)",
+        embedding="nnx.Embed({count}, {width}, embedding_init={weight}, rngs=rngs)",
+        dropout="nnx.Dropout({rate}, rngs=rngs)",
+    ),
     operations={
         **ARITHMETIC,
         "relu": "nnx.relu({0})",

@@ -39,9 +39,10 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     rl = tree.section("rl_training_config")
     training = tree.section("training_config") if tree.get("training_config") else rl
     optimizer = tree.section("optimizer_config")
-    if optimizer.keys is None:
-        optimizer = rl.section("actor_optimizer_config")
-    _optimizer(writer, optimizer)
+    of_rl = [rl.section(name) for name in ("actor_optimizer_config", "critic_optimizer_config")]
+    for section in (optimizer, *of_rl):
+        _without_effect(writer, section)
+    _optimizer(writer, optimizer if optimizer.keys is not None else of_rl[0])
     steps = training.setting("gradient_accumulation_steps")
     tell_window(writer, steps)
     if not any(fact.field == "schedule.total_steps" for fact in writer.facts):
@@ -73,18 +74,28 @@ def _optimizer(writer: SettingWriter, section: Tree) -> None:
     if rate is not None and rate.number is not None:
         writer.number("optimizer.learning_rate", rate)
         if schedule is not None and schedule.text:
-            message = f"learning_rate is used, and {schedule.text} is not: Tunix takes the rate"
-            hint = "leave out learning_rate if the schedule is meant"
-            writer.warn("CC911", message, schedule, hint=hint)
             writer.tell("schedule.name", "constant", rate, origin="presence")
             writer.tell("schedule.has_warmup", "no", rate, origin="presence")
     elif schedule is not None and schedule.text:
         _schedule(writer, schedule, section)
-    limit = get("max_grad_norm")
+
+
+def _without_effect(writer: SettingWriter, section: Tree) -> None:
+    """Report entries of an optimizer that Tunix gives to nothing (c7d8950f, cli/config.py).
+
+    It calls the optimizer with the entries that are called as its parameters, so `learning_rate`
+    wins over the schedule, and `max_grad_norm`, which no optimizer of optax has, is left.
+    """
+    rate, schedule = section.setting("learning_rate"), section.setting("schedule_type")
+    if rate is not None and rate.number is not None and schedule is not None and schedule.text:
+        message = f"learning_rate is used, and {schedule.text} is not: Tunix takes the rate"
+        hint = "leave out learning_rate if the schedule is meant"
+        writer.warn("CC933", message, schedule, hint=hint)
+    limit = section.setting("max_grad_norm")
     if limit is not None and limit.number:
         message = "max_grad_norm reaches no optimizer: gradients are not clipped by it"
         hint = "clip in a chain of your program, and write clipping in the recipe"
-        writer.warn("CC911", message, limit, hint=hint)
+        writer.warn("CC933", message, limit, hint=hint)
 
 
 def _schedule(writer: SettingWriter, kind: Setting, section: Tree) -> None:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from crosscast_migrate.models.rows import Argument, Reading, ignored, must
+from crosscast_migrate.models.rows import Argument, Reading, reading
 
-_INITIAL = (
-    Argument("weight_attr", "weight_initial", None),
-    Argument("bias_attr", "bias_initial", None),
-)
-_MASKED = (Argument("src", "value"), Argument("src_mask", "shows", None), must("cache", None))
+_INITIAL = "weight_attr:weight_initial=None bias_attr:bias_initial=None"
+_MASKED = ("src:value src_mask:shows=None cache==None",)
 
 
 def _both(direction: Any) -> Any:
@@ -23,101 +20,57 @@ def _has_bias(attribute: Any) -> bool:
     return attribute is not False
 
 
-def _recurrent(cell: str, *more: Argument) -> Reading:
-    return Reading(
+def _recurrent(cell: str, more: str = "") -> Reading:
+    return reading(
         "recurrence",
-        (
-            Argument("input_size", "inputs"),
-            Argument("hidden_size", "units"),
-            Argument("num_layers", "layers", 1),
-            Argument("direction", "both", "forward", _both),
-            Argument("time_major", "rows_first", False, lambda value: not value),
-            Argument("dropout", "rate", 0.0),
-            *more,
-            must("weight_ih_attr", None),
-            must("weight_hh_attr", None),
-            Argument("bias_ih_attr", "bias", None, _has_bias),
-            Argument("bias_hh_attr", "state_bias", None, _has_bias),
-            *((must("proj_size", None),) if cell == "lstm" else ()),
-            *ignored("name"),
-        ),
-        {"cell": cell, "returns": "states"},
-        call=(
-            Argument("inputs", "value"),
-            Argument("initial_states", "state", None),
-            must("sequence_length", None),
-        ),
+        "input_size:inputs hidden_size:units num_layers:layers=1",
+        Argument("direction", "both", "forward", _both),
+        Argument("time_major", "rows_first", False, lambda value: not value),
+        *("dropout:rate=0.0", more, "weight_ih_attr==None weight_hh_attr==None"),
+        Argument("bias_ih_attr", "bias", None, _has_bias),
+        Argument("bias_hh_attr", "state_bias", None, _has_bias),
+        "proj_size==None" if cell == "lstm" else "",
+        "name?",
+        cell=cell,
+        returns="states",
+        call=("inputs:value initial_states:state=None sequence_length==None",),
     )
 
 
 SEQUENCES: Mapping[str, Reading] = {
     "LSTM": _recurrent("lstm"),
     "GRU": _recurrent("gru"),
-    "SimpleRNN": _recurrent("rnn", must("activation", "tanh")),
-    "MultiHeadAttention": Reading(
+    "SimpleRNN": _recurrent("rnn", "activation=='tanh'"),
+    "MultiHeadAttention": reading(
         "attention",
-        (
-            Argument("embed_dim", "width"),
-            Argument("num_heads", "heads"),
-            Argument("dropout", "rate", 0.0),
-            Argument("kdim", "key_size", None),
-            Argument("vdim", "value_size", None),
-            must("need_weights", False),
-            *_INITIAL,
-        ),
-        call=(
-            Argument("query", "query"),
-            Argument("key", "key", None),
-            Argument("value", "value", None),
-            Argument("attn_mask", "shows", None),
-            must("cache", None),
-        ),
+        "embed_dim:width num_heads:heads dropout:rate=0.0 kdim:key_size=None",
+        *("vdim:value_size=None need_weights==False", _INITIAL),
+        call=("query key=None value=None attn_mask:shows=None cache==None",),
     ),
-    "TransformerEncoderLayer": Reading(
+    "TransformerEncoderLayer": reading(
         "encoder_layer",
-        (
-            Argument("d_model", "width"),
-            Argument("nhead", "heads"),
-            Argument("dim_feedforward", "hidden"),
-            Argument("dropout", "rate", 0.1),
-            Argument("activation", "activation", "relu"),
-            Argument("attn_dropout", "attention_rate", None),
-            Argument("act_dropout", "inner_rate", None),
-            Argument("normalize_before", "norm_first", False),
-            *_INITIAL,
-            Argument("layer_norm_eps", "eps", 1e-5),
-        ),
+        "d_model:width nhead:heads dim_feedforward:hidden dropout:rate=0.1 activation='relu'",
+        "attn_dropout:attention_rate=None act_dropout:inner_rate=None",
+        *("normalize_before:norm_first=False", _INITIAL, "layer_norm_eps:eps=1e-5"),
         call=_MASKED,
     ),
-    "TransformerEncoder": Reading(
-        "encoder",
-        (
-            Argument("encoder_layer", "layer"),
-            Argument("num_layers", "count"),
-            Argument("norm", "norm", None),
-        ),
-        call=_MASKED,
+    "TransformerEncoder": reading(
+        "encoder", "encoder_layer:layer num_layers:count norm=None", call=_MASKED
     ),
 }
 """By the name in paddle.nn."""
 ATTENDS: Mapping[str, Reading] = {
-    "paddle.nn.functional.scaled_dot_product_attention": Reading(
+    "paddle.nn.functional.scaled_dot_product_attention": reading(
         "attend",
-        fixed={"heads_last": True},
+        heads_last=True,
         call=(
-            Argument("query", "query"),
-            Argument("key", "key"),
-            Argument("value", "value"),
-            Argument("attn_mask", "shows", None),
-            Argument("dropout_p", "rate", 0.0),
-            Argument("is_causal", "causal", False),
-            Argument("training", "trains", True),
-            *ignored("backend", "name"),
+            "query key value attn_mask:shows=None dropout_p:rate=0.0 is_causal:causal=False",
+            "training:trains=True backend? name?",
         ),
     )
 }
 ACTIVATIONS: Mapping[str, Reading] = {
-    "relu": Reading("relu"),
-    "gelu": Reading("gelu", fixed={"tanh": False}),
+    "relu": reading("relu"),
+    "gelu": reading("gelu", tanh=False),
 }
 """What `activation` of an encoder takes."""

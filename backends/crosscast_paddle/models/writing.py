@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from crosscast_migrate.models.network import Settings
-from crosscast_migrate.models.rows import ARITHMETIC
+from crosscast_migrate.models.rows import ARITHMETIC, calls
 from crosscast_migrate.models.tables import LossWriting, ModelWriting
 
 
@@ -51,51 +51,22 @@ WRITING = ModelWriting(
     base="nn.Layer",
     signature="def forward(self, {inputs}) -> paddle.Tensor:",
     parameter="{name}: paddle.Tensor",
-    layers={
-        "linear": ("nn.Linear", "{inputs}", "{units}", "weight_attr={weight}", "bias_attr={b}"),
-        "conv": (
-            "nn.Conv{rank}D",
-            "{inputs}",
-            "{filters}",
-            "{kernel}",
-            "stride={stride}|1",
-            "padding={padding}|0",
-            "dilation={dilation}|1",
-            "groups={groups}|1",
-            "weight_attr={weight}",
-            "bias_attr={b}",
-        ),
-        "batch_norm": (
-            "nn.BatchNorm{norm_rank}D",
-            "{features}",
-            "momentum={keep}|0.9",
-            "epsilon={eps}|1e-05",
-            "weight_attr={weight_or_affine}|True",
-            "bias_attr={bias_or_shift}|True",
-        ),
-        "layer_norm": (
-            "nn.LayerNorm",
-            "{shape}",
-            "epsilon={eps}|1e-05",
-            "weight_attr={weight_or_affine}|True",
-            "bias_attr={bias_or_shift}|True",
-        ),
-        "embedding": (
-            "nn.Embedding",
-            "{count}",
-            "{width}",
-            "padding_idx={padding_index}|None",
-            "weight_attr={weight}",
-        ),
-        "dropout": ("nn.Dropout", "{rate}"),
-        "recurrent": (
-            "nn.{cell}",
-            "{inputs}",
-            "{units}",
-            "bias_ih_attr={input_bias}",
-            "bias_hh_attr={state_bias}",
-        ),
-    },
+    layers=calls(
+        linear="nn.Linear({inputs}, {units}, weight_attr={weight}, bias_attr={b})",
+        conv="nn.Conv{rank}D({inputs}, {filters}, {kernel}, stride={stride}|1, "
+        "padding={padding}|0, dilation={dilation}|1, groups={groups}|1, weight_attr={weight}, "
+        "bias_attr={b})",
+        batch_norm="nn.BatchNorm{norm_rank}D({features}, momentum={keep}|0.9, "
+        "epsilon={eps}|1e-05, weight_attr={weight_or_affine}|True, "
+        "bias_attr={bias_or_shift}|True)",
+        layer_norm="nn.LayerNorm({shape}, epsilon={eps}|1e-05, "
+        "weight_attr={weight_or_affine}|True, bias_attr={bias_or_shift}|True)",
+        embedding="nn.Embedding({count}, {width}, padding_idx={padding_index}|None, "
+        "weight_attr={weight})",
+        dropout="nn.Dropout({rate})",
+        recurrent="nn.{cell}({inputs}, {units}, bias_ih_attr={input_bias}, "
+        "bias_hh_attr={state_bias})",
+    ),
     built={"recurrent": "{applied}"},
     constant='self.register_buffer("{name}", paddle.to_tensor({numbers}), persistable=False)',
     several="tuple[paddle.Tensor, ...]",

@@ -163,8 +163,7 @@ def _computed_by(rate: ast.expr, module: Module) -> str:
         if made.kind == "parameter":
             return "caller"
         if isinstance(made.value, ast.Call):
-            program = made.module.program
-            if program.function(made.module.call(made.value)) is None:
+            if made.module.program.function(made.module.call(made.value)) is None:
                 return "elsewhere"
             if _depends_on_loop(made.value, made.module):
                 return "custom"

@@ -31,6 +31,7 @@ HARNESS = Harness(
         modules=("paddle",),
         notes=("initial weights were drawn alike: initializers are not compared",),
         forced_scaler="loss scaling",
+        on_cpu="CROSSCAST_STAYS_ON_CPU",
         small_epsilon=SmallEpsilon(
             below=2,
             classes=("Adam", "AdamW"),

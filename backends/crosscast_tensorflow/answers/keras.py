@@ -167,37 +167,3 @@ def program_of(subject: Subject) -> Program | None:
         if name.startswith(("keras.", "tensorflow.")):
             return program
     return None
-
-
-FIT = """\
-import keras
-
-model = keras.Sequential([keras.layers.Dense(64), keras.layers.Dense(2)])
-model.compile(keras.optimizers.AdamW(1e-3), loss="mse")
-model.fit(inputs, targets, batch_size=8)
-"""
-
-LOOP = """\
-import tensorflow as tf
-
-tf.keras.mixed_precision.set_global_policy("mixed_float16")
-model = tf.keras.Sequential(
-    [tf.keras.layers.Dense(64), tf.keras.layers.Dense(2, dtype="float32")]
-)
-optimizer = tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.Adam(1e-3))
-
-
-@tf.function
-def train_step(inputs, targets):
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(tf.square(model(inputs, training=True) - targets))
-        scaled = optimizer.get_scaled_loss(loss)
-    gradients = tape.gradient(scaled, model.trainable_variables)
-    gradients = optimizer.get_unscaled_gradients(gradients)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-    return loss
-
-
-for inputs, targets in dataset:
-    train_step(inputs, targets)
-"""

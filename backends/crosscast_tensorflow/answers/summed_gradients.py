@@ -105,8 +105,7 @@ _CLEARS = re.compile(r"reset|zero|clear|init|empty", re.I)
 
 def applied_again(subject: Subject) -> Iterator[Finding]:
     """Find sums that a loop applies after every micro-batch and never clears."""
-    program = subject.program
-    for total in gradient_sums(program):
+    for total in gradient_sums(subject.program):
         node, module = total.place
         applied = total.applied
         if applied is None or window_of(total) is not None:

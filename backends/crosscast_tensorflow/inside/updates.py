@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -379,6 +380,8 @@ def install(records: Records, name: str, *, perturb: bool, poison: Any) -> None:
     if not watch.installed:
         watch.installed = True
         tf.random.set_seed(SEED)
+        if os.environ.get("CROSSCAST_STAYS_ON_CPU"):
+            tf.config.set_soft_device_placement(True)
         if watch.parts is not None:
             watch.parts.install()
         tf.config.run_functions_eagerly(True)

@@ -4,158 +4,97 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crosscast_migrate.models.rows import Argument, Reading, ignored, must
+from crosscast_migrate.models.rows import Argument, Reading, reading
 from crosscast_tensorflow.models.sequences import sequences
 
+_NAME = "name?"
 _WEIGHTS = (
-    Argument("kernel_initializer", "weight_initial", "glorot_uniform"),
-    Argument("bias_initializer", "bias_initial", "zeros"),
-    must("kernel_regularizer", None),
-    must("bias_regularizer", None),
-    must("activity_regularizer", None),
-    must("kernel_constraint", None),
-    must("bias_constraint", None),
+    "kernel_initializer:weight_initial='glorot_uniform' bias_initializer:bias_initial='zeros' "
+    "kernel_regularizer==None bias_regularizer==None activity_regularizer==None "
+    "kernel_constraint==None bias_constraint==None"
 )
-_ACTIVATION = Argument("activation", "activation", None)
-_NAMED = (
-    *ignored("name", "dtype", "seed"),
-    Argument("input_shape", "input_shape", None),
-    Argument("input_dim", "input_dim", None),
-    Argument("trainable", "", True),
-)
+_NO_WIDTH = "name? dtype? seed? input_shape=None trainable==True"
+_NAMED = "name? dtype? seed? input_shape=None input_dim=None trainable==True"
 """Keywords of every layer."""
-
-
-def _conv(rank: int) -> Reading:
-    return Reading(
-        "conv",
-        (
-            Argument("filters", "filters"),
-            Argument("kernel_size", "kernel"),
-            Argument("strides", "stride", 1),
-            Argument("padding", "padding", "valid"),
-            Argument("data_format", "", None),
-            Argument("dilation_rate", "dilation", 1),
-            Argument("groups", "groups", 1),
-            _ACTIVATION,
-            Argument("use_bias", "bias", True),
-            *_WEIGHTS,
-            *_NAMED,
-        ),
-        {"rank": rank, "inputs": None},
-    )
+_AXIS = "axis=-1"
+_AXES = "axis=None keepdims=False"
+_RANKS = (1, 2, 3)
 
 
 def _pool(kind: str, rank: int) -> Reading:
-    return Reading(
-        kind,
-        (
-            Argument("pool_size", "kernel", 2),
-            Argument("strides", "stride", None),
-            Argument("padding", "padding", "valid"),
-            must("data_format", None),
-            *_NAMED,
-        ),
-        {"rank": rank, "counts_padding": False},
-    )
+    sizes = "pool_size:kernel=2 strides:stride=None padding='valid' data_format==None"
+    return reading(kind, sizes, _NAMED, rank=rank, counts_padding=False)
 
 
 def _global(kind: str, rank: int) -> Reading:
-    return Reading(
-        kind,
-        (must("data_format", None), Argument("keepdims", "keepdims", False), *_NAMED),
-        {"rank": rank},
-    )
+    return reading(kind, "data_format==None keepdims=False", _NAMED, rank=rank)
 
 
-_JOIN = Reading("concat", (Argument("axis", "axis", -1), *_NAMED), inputs=0)
-_SUM = Reading("add", _NAMED, inputs=0)
-_PRODUCT = Reading("multiply", _NAMED, inputs=0)
-_SOFTMAX = Reading("softmax", (Argument("axis", "axis", -1), *_NAMED))
+_JOIN = reading("concat", _AXIS, _NAMED, tensors=0)
+_SUM = reading("add", _NAMED, tensors=0)
+_PRODUCT = reading("multiply", _NAMED, tensors=0)
 
 LAYERS: Mapping[str, Reading] = {
-    "Dense": Reading(
+    "Dense": reading(
         "linear",
-        (
-            Argument("units", "units"),
-            _ACTIVATION,
-            Argument("use_bias", "bias", True),
-            *_WEIGHTS,
-            *_NAMED,
-        ),
-        {"inputs": None},
+        *("units activation=None use_bias:bias=True", _WEIGHTS, _NAMED),
+        inputs=None,
     ),
-    **{f"Conv{rank}D": _conv(rank) for rank in (1, 2, 3)},
-    "BatchNormalization": Reading(
+    **{
+        f"Conv{rank}D": reading(
+            "conv",
+            "filters kernel_size:kernel strides:stride=1 padding='valid' data_format==None",
+            "dilation_rate:dilation=1 groups=1 activation=None use_bias:bias=True",
+            *(_WEIGHTS, _NAMED),
+            rank=rank,
+            inputs=None,
+        )
+        for rank in _RANKS
+    },
+    "BatchNormalization": reading(
         "batch_norm",
-        (
-            Argument("axis", "axis", -1),
-            Argument("momentum", "keep", 0.99),
-            Argument("epsilon", "eps", 1e-3),
-            must("center", True),
-            must("scale", True),
-            must("beta_initializer", "zeros"),
-            must("gamma_initializer", "ones"),
-            *_NAMED,
-        ),
-        {"rank": None, "features": None, "affine": True},
+        *("axis=-1 momentum:keep=0.99 epsilon:eps=1e-3 center==True scale==True",),
+        *("beta_initializer=='zeros' gamma_initializer=='ones'", _NAMED),
+        rank=None,
+        features=None,
+        affine=True,
     ),
-    "LayerNormalization": Reading(
+    "LayerNormalization": reading(
         "layer_norm",
-        (
-            must("axis", -1),
-            Argument("epsilon", "eps", 1e-3),
-            Argument("center", "shift", True),
-            Argument("scale", "affine", True),
-            *_NAMED,
-        ),
-        {"shape": None},
+        *("axis==-1 epsilon:eps=1e-3 center:shift=True scale:affine=True", _NAMED),
+        shape=None,
     ),
-    "Embedding": Reading(
+    "Embedding": reading(
         "embedding",
-        (
-            Argument("input_dim", "count"),
-            Argument("output_dim", "width"),
-            Argument("embeddings_initializer", "weight_initial", "uniform"),
-            must("embeddings_regularizer", None),
-            must("embeddings_constraint", None),
-            must("mask_zero", False),
-            Argument("input_length", "_", None),
-            *(argument for argument in _NAMED if argument.name != "input_dim"),
-        ),
-        {"padding_index": None},
+        "input_dim:count output_dim:width embeddings_initializer:weight_initial='uniform'",
+        "embeddings_regularizer==None embeddings_constraint==None mask_zero==False input_length?",
+        _NO_WIDTH,
+        padding_index=None,
     ),
-    "Dropout": Reading("dropout", (Argument("rate", "rate"), must("noise_shape", None), *_NAMED)),
-    "Flatten": Reading("flatten", (must("data_format", None), *_NAMED), {"start": 1, "end": -1}),
-    "Reshape": Reading("reshape_rows", (Argument("target_shape", "shape"), *_NAMED)),
-    "Permute": Reading("permute_rows", (Argument("dims", "axes"), *_NAMED)),
-    "ZeroPadding2D": Reading("zero_pad", (Argument("padding", "pairs", 1), *_NAMED), {"rank": 2}),
-    "Activation": Reading("identity", (Argument("activation", "activation"), *_NAMED)),
-    "Rescaling": Reading(
-        "scale", (Argument("scale", "scale"), Argument("offset", "offset", 0.0), *_NAMED)
+    "Dropout": reading("dropout", "rate noise_shape==None", _NAMED),
+    "Flatten": reading("flatten", "data_format==None", _NAMED, start=1, end=-1),
+    "Reshape": reading("reshape_rows", "target_shape:shape", _NAMED),
+    "Permute": reading("permute_rows", "dims:axes", _NAMED),
+    "ZeroPadding2D": reading("zero_pad", "padding:pairs=1", _NAMED, rank=2),
+    "Activation": reading("identity", "activation", _NAMED),
+    "Rescaling": reading("scale", "scale offset=0.0", _NAMED),
+    **{
+        f"{name}{rank}D": make(kind, rank)
+        for make, kind, *names in (
+            (_pool, "max_pool", "MaxPooling", "MaxPool"),
+            (_pool, "avg_pool", "AveragePooling", "AvgPool"),
+            (_global, "global_avg", "GlobalAveragePooling", "GlobalAvgPool"),
+            (_global, "global_max", "GlobalMaxPooling", "GlobalMaxPool"),
+        )
+        for name in names
+        for rank in _RANKS
+    },
+    "ReLU": reading("relu", "max_value==None negative_slope==0.0 threshold==0.0", _NAMED),
+    "LeakyReLU": reading(
+        "leaky_relu", Argument("negative_slope", "slope", 0.3, others=("alpha",)), _NAMED
     ),
-    **{f"MaxPooling{rank}D": _pool("max_pool", rank) for rank in (1, 2, 3)},
-    **{f"MaxPool{rank}D": _pool("max_pool", rank) for rank in (1, 2, 3)},
-    **{f"AveragePooling{rank}D": _pool("avg_pool", rank) for rank in (1, 2, 3)},
-    **{f"AvgPool{rank}D": _pool("avg_pool", rank) for rank in (1, 2, 3)},
-    **{f"GlobalAveragePooling{rank}D": _global("global_avg", rank) for rank in (1, 2, 3)},
-    **{f"GlobalAvgPool{rank}D": _global("global_avg", rank) for rank in (1, 2, 3)},
-    **{f"GlobalMaxPooling{rank}D": _global("global_max", rank) for rank in (1, 2, 3)},
-    **{f"GlobalMaxPool{rank}D": _global("global_max", rank) for rank in (1, 2, 3)},
-    "ReLU": Reading(
-        "relu",
-        (
-            must("max_value", None),
-            must("negative_slope", 0.0),
-            must("threshold", 0.0),
-            *_NAMED,
-        ),
-    ),
-    "LeakyReLU": Reading(
-        "leaky_relu", (Argument("negative_slope", "slope", 0.3, others=("alpha",)), *_NAMED)
-    ),
-    "ELU": Reading("elu", (Argument("alpha", "alpha", 1.0), *_NAMED)),
-    "Softmax": _SOFTMAX,
+    "ELU": reading("elu", "alpha=1.0", _NAMED),
+    "Softmax": reading("softmax", _AXIS, _NAMED),
     "Add": _SUM,
     "Multiply": _PRODUCT,
     "Concatenate": _JOIN,
@@ -164,70 +103,57 @@ LAYERS: Mapping[str, Reading] = {
 """By the name in keras.layers."""
 
 NAMED_ACTIVATIONS: Mapping[str, Reading] = {
-    "relu": Reading("relu"),
-    "relu6": Reading("relu6"),
-    "elu": Reading("elu", fixed={"alpha": 1.0}),
-    "selu": Reading("selu"),
-    "gelu": Reading("gelu", fixed={"tanh": False}),
-    "silu": Reading("silu"),
-    "swish": Reading("silu"),
-    "softplus": Reading("softplus"),
-    "sigmoid": Reading("sigmoid"),
-    "tanh": Reading("tanh"),
-    "softmax": Reading("softmax", fixed={"axis": -1}),
-    "log_softmax": Reading("log_softmax", fixed={"axis": -1}),
-    "linear": Reading("identity"),
+    "relu": reading("relu"),
+    "relu6": reading("relu6"),
+    "elu": reading("elu", alpha=1.0),
+    "selu": reading("selu"),
+    "gelu": reading("gelu", tanh=False),
+    "silu": reading("silu"),
+    "swish": reading("silu"),
+    "softplus": reading("softplus"),
+    "sigmoid": reading("sigmoid"),
+    "tanh": reading("tanh"),
+    "softmax": reading("softmax", axis=-1),
+    "log_softmax": reading("log_softmax", axis=-1),
+    "linear": reading("identity"),
 }
 """What `activation` takes."""
 _PACKAGES = ("tensorflow", "tensorflow.math", "keras.ops")
-_REDUCE = (
-    Argument("axis", "axis", None),
-    Argument("keepdims", "keepdims", False),
-    *ignored("name"),
-)
 _BOTH: Mapping[str, Reading] = {
     **{
-        word: Reading("compare", (Argument("y", "value"), *ignored("name")), {"operator": operator})
-        for word, operator in (
-            *(("equal", "=="), ("not_equal", "!="), ("less", "<"), ("less_equal", "<=")),
-            *(("greater", ">"), ("greater_equal", ">=")),
+        name: reading("compare", "y:value name?", operator=operator)
+        for name, operator in (
+            *((("equal", "=="), ("not_equal", "!="), ("less", "<"), ("less_equal", "<="))),
+            *((("greater", ">"), ("greater_equal", ">="))),
         )
     },
-    "logical_not": Reading("not", ignored("name")),
-    "logical_and": Reading("and", ignored("name"), inputs=2),
-    "logical_or": Reading("or", ignored("name"), inputs=2),
-    **{
-        name: Reading(name, ignored("name")) for name in ("sin", "cos", "log", "exp", "sqrt", "abs")
-    },
-    "square": Reading("power", ignored("name"), {"exponent": 2}),
-    "matmul": Reading("matmul", (must("transpose_b", False), *ignored("name")), inputs=2),
-    "multiply": Reading("multiply", ignored("name"), inputs=2),
-    "subtract": Reading("subtract", ignored("name"), inputs=2),
-    "divide": Reading("divide", ignored("name"), inputs=2),
-    "cast": Reading("identity", ignored("dtype", "name")),
-    "where": Reading("choose"),
-    "expand_dims": Reading("unsqueeze", (Argument("axis", "axis"), *ignored("name"))),
-    "squeeze": Reading("squeeze", (Argument("axis", "axis"), *ignored("name"))),
-    "stack": Reading("stack", (Argument("axis", "axis", 0), *ignored("name")), inputs=0),
+    "logical_not": reading("not", _NAME),
+    "logical_and": reading("and", _NAME, tensors=2),
+    "logical_or": reading("or", _NAME, tensors=2),
+    **{name: reading(name, _NAME) for name in ("sin", "cos", "log", "exp", "sqrt", "abs")},
+    "square": reading("power", _NAME, exponent=2),
+    "matmul": reading("matmul", "transpose_b==False name?", tensors=2),
+    **{name: reading(name, _NAME, tensors=2) for name in ("multiply", "subtract", "divide")},
+    "cast": reading("identity", "dtype? name?"),
+    "where": reading("choose"),
+    "expand_dims": reading("unsqueeze", "axis name?"),
+    "squeeze": reading("squeeze", "axis name?"),
+    "stack": reading("stack", "axis=0 name?", tensors=0),
 }
 """Functions that TensorFlow and keras.ops have under the same names."""
 _TENSORFLOW = {
     **{name: NAMED_ACTIVATIONS[name] for name in ("relu", "relu6", "selu", "elu", "silu", "swish")},
     **{name: NAMED_ACTIVATIONS[name] for name in ("softplus", "sigmoid", "tanh")},
-    "softmax": Reading("softmax", (Argument("axis", "axis", -1), *ignored("name"))),
-    "log_softmax": Reading("log_softmax", (Argument("axis", "axis", -1), *ignored("name"))),
+    "softmax": reading("softmax", _AXIS, _NAME),
+    "log_softmax": reading("log_softmax", _AXIS, _NAME),
 }
 FUNCTIONS: Mapping[str, Reading] = {
     **{f"{package}.{name}": row for name, row in _BOTH.items() for package in _PACKAGES},
-    "tensorflow.transpose": Reading("permute", (Argument("perm", "axes"), *ignored("name"))),
-    "keras.ops.transpose": Reading("permute", (Argument("axes", "axes"),)),
-    "keras.ops.swapaxes": Reading(
-        "swap", (Argument("axis1", "first"), Argument("axis2", "second"))
-    ),
-    "tensorflow.reduce_sum": Reading("sum", _REDUCE),
-    "tensorflow.reduce_max": Reading("max", _REDUCE),
-    "keras.ops.sum": Reading("sum", _REDUCE),
-    "keras.ops.max": Reading("max", _REDUCE),
+    "tensorflow.transpose": reading("permute", "perm:axes name?"),
+    "keras.ops.transpose": reading("permute", "axes"),
+    "keras.ops.swapaxes": reading("swap", "axis1:first axis2:second"),
+    **{f"tensorflow.reduce_{name}": reading(name, _AXES, _NAME) for name in ("sum", "max")},
+    **{f"keras.ops.{name}": reading(name, _AXES, _NAME) for name in ("sum", "max")},
     **{f"tensorflow.nn.{name}": row for name, row in _TENSORFLOW.items()},
     **{f"keras.ops.{name}": row for name, row in _TENSORFLOW.items()},
     **{
@@ -235,36 +161,25 @@ FUNCTIONS: Mapping[str, Reading] = {
         for name, row in NAMED_ACTIVATIONS.items()
         if name not in ("gelu", "softmax", "log_softmax", "elu")
     },
-    "keras.activations.gelu": Reading("gelu", (Argument("approximate", "tanh", False),)),
-    "keras.activations.softmax": Reading("softmax", (Argument("axis", "axis", -1),)),
-    "keras.ops.gelu": Reading("gelu", (Argument("approximate", "tanh", True),)),
-    "tensorflow.nn.gelu": Reading(
-        "gelu", (Argument("approximate", "tanh", False), *ignored("name"))
-    ),
-    "keras.layers.add": Reading("add", _NAMED, inputs=0),
-    "keras.layers.multiply": Reading("multiply", _NAMED, inputs=0),
+    "keras.activations.gelu": reading("gelu", "approximate:tanh=False"),
+    "keras.activations.softmax": reading("softmax", _AXIS),
+    "keras.ops.gelu": reading("gelu", "approximate:tanh=True"),
+    "tensorflow.nn.gelu": reading("gelu", "approximate:tanh=False", _NAME),
+    "keras.layers.add": _SUM,
+    "keras.layers.multiply": _PRODUCT,
     "keras.layers.concatenate": _JOIN,
-    "tensorflow.concat": Reading("concat", (Argument("axis", "axis"), *ignored("name")), inputs=0),
-    "keras.ops.concatenate": Reading("concat", (Argument("axis", "axis", 0),), inputs=0),
-    "tensorflow.add": Reading("add", ignored("name"), inputs=2),
-    "tensorflow.math.add": Reading("add", ignored("name"), inputs=2),
-    "keras.ops.add": Reading("add", inputs=2),
+    "tensorflow.concat": reading("concat", "axis", _NAME, tensors=0),
+    "keras.ops.concatenate": reading("concat", "axis=0", tensors=0),
+    "tensorflow.add": reading("add", _NAME, tensors=2),
+    "tensorflow.math.add": reading("add", _NAME, tensors=2),
+    "keras.ops.add": reading("add", tensors=2),
     "tensorflow.tanh": NAMED_ACTIVATIONS["tanh"],
     "tensorflow.sigmoid": NAMED_ACTIVATIONS["sigmoid"],
     "tensorflow.math.tanh": NAMED_ACTIVATIONS["tanh"],
     "tensorflow.math.sigmoid": NAMED_ACTIVATIONS["sigmoid"],
-    "tensorflow.reshape": Reading("reshape", (Argument("shape", "shape"), *ignored("name"))),
-    "keras.ops.reshape": Reading("reshape", (Argument("newshape", "shape"),)),
-    "tensorflow.reduce_mean": Reading(
-        "mean",
-        (
-            Argument("axis", "axis", None),
-            Argument("keepdims", "keepdims", False),
-            *ignored("name"),
-        ),
-    ),
-    "keras.ops.mean": Reading(
-        "mean", (Argument("axis", "axis", None), Argument("keepdims", "keepdims", False))
-    ),
+    "tensorflow.reshape": reading("reshape", "shape", _NAME),
+    "keras.ops.reshape": reading("reshape", "newshape:shape"),
+    "tensorflow.reduce_mean": reading("mean", _AXES, _NAME),
+    "keras.ops.mean": reading("mean", _AXES),
 }
 """By qualified name; `tensorflow.keras` is `keras`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast_migrate.models.rows import ARITHMETIC
+from crosscast_migrate.models.rows import ARITHMETIC, calls
 from crosscast_migrate.models.tables import LossWriting, ModelWriting
 
 _CELL = '''def {name}(gates, state, *, backward):
@@ -50,58 +50,22 @@ WRITING = ModelWriting(
     training=", training=None",
     training_argument=", training=training",
     constructor_end=("self.built = True",),
-    layers={
-        "linear": (
-            "layers.Dense",
-            "{units}",
-            "use_bias={bias}|True",
-            "kernel_initializer={weight}",
-            "bias_initializer={b}",
-            "name={name}",
-        ),
-        "conv": (
-            "layers.Conv{rank}D",
-            "{filters}",
-            "{kernel}",
-            "strides={stride}|1",
-            'padding="{padding}"|"valid"',
-            "dilation_rate={dilation}|1",
-            "groups={groups}|1",
-            "use_bias={bias}|True",
-            "kernel_initializer={weight}",
-            "bias_initializer={b}",
-            "name={name}",
-        ),
-        "batch_norm": (
-            "layers.BatchNormalization",
-            "axis={axis}|-1",
-            "momentum={keep}|0.99",
-            "epsilon={eps}|0.001",
-            "center={affine}|True",
-            "scale={affine}|True",
-            "beta_initializer={b}",
-            "gamma_initializer={weight}",
-            "name={name}",
-        ),
-        "layer_norm": (
-            "layers.LayerNormalization",
-            "axis={norm_axes}|-1",
-            "epsilon={eps}|0.001",
-            "center={shift}|True",
-            "scale={affine}|True",
-            "beta_initializer={b}",
-            "gamma_initializer={weight}",
-            "name={name}",
-        ),
-        "embedding": (
-            "layers.Embedding",
-            "{count}",
-            "{width}",
-            "embeddings_initializer={weight}",
-            "name={name}",
-        ),
-        "dropout": ("layers.Dropout", "{rate}", "name={name}"),
-    },
+    layers=calls(
+        linear="layers.Dense({units}, use_bias={bias}|True, kernel_initializer={weight}, "
+        "bias_initializer={b}, name={name})",
+        conv="layers.Conv{rank}D({filters}, {kernel}, strides={stride}|1, "
+        'padding="{padding}"|"valid", dilation_rate={dilation}|1, groups={groups}|1, '
+        "use_bias={bias}|True, kernel_initializer={weight}, bias_initializer={b}, name={name})",
+        batch_norm="layers.BatchNormalization(axis={axis}|-1, momentum={keep}|0.99, "
+        "epsilon={eps}|0.001, center={affine}|True, scale={affine}|True, beta_initializer={b}, "
+        "gamma_initializer={weight}, name={name})",
+        layer_norm="layers.LayerNormalization(axis={norm_axes}|-1, epsilon={eps}|0.001, "
+        "center={shift}|True, scale={affine}|True, beta_initializer={b}, "
+        "gamma_initializer={weight}, name={name})",
+        embedding="layers.Embedding({count}, {width}, embeddings_initializer={weight}, "
+        "name={name})",
+        dropout="layers.Dropout({rate}, name={name})",
+    ),
     built={
         "linear": "self.{layer}.build((None, {inputs}))",
         "conv": "self.{layer}.build((None, {nones}, {inputs}))",

@@ -14,18 +14,32 @@ from typing import TYPE_CHECKING
 
 from crosscast_reading.facts.fact import Fact
 from crosscast_reading.facts.vocabulary import HALVES
+from crosscast_reading.pysource.names.containers import definitions
+from crosscast_reading.pysource.programs.scopes import Binding
 from crosscast_reading.pysource.syntax.nodes import keyword
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.fact_builder import fact_of
-from crosscast_reading.readers.python.library_calls import calls_of, plain, uses_framework, value_of
+from crosscast_reading.readers.python.config_tree import MAX_DEPTH, tree_of
+from crosscast_reading.readers.python.library_calls import (
+    calls_of,
+    last,
+    plain,
+    uses_framework,
+    value_of,
+)
 from crosscast_reading.readers.python.origins import origin
 from crosscast_reading.readers.python.precision import Site, precision_facts, site, types_in
-from crosscast_tensorflow.reading.garden_config import garden_experiments
+from crosscast_reading.readers.settings import SettingWriter
+from crosscast_reading.readers.tree import Tree
 from crosscast_tensorflow.reading.keras import SCALER_OF_KERAS_2, policy_sites
+from crosscast_tensorflow.reading.model_garden import tell_experiment
 
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.call import Call
+    from crosscast_reading.pysource.programs.module import Module
     from crosscast_reading.pysource.programs.program import Program
+
+_WHOLE, _PART = "ExperimentConfig", "OptimizationConfig"
 
 NAME = "tf-helpers"
 _POLICY = re.compile(r"set_mixed_precision_policy|setup_mixed_precision\w*|set_policy_for_\w+")
@@ -59,7 +73,7 @@ class GardenReader:
             name.startswith("official.") for name, _ in calls_of(program)
         ):
             return
-        yield from garden_experiments(program, NAME)
+        yield from _garden_experiments(program, NAME)
         configured = [c for c in _unknown(program) if c.method == "configure_optimizer"]
         for call in configured:
             yield from _configured(call)
@@ -159,6 +173,59 @@ def _handed_on(program: Program) -> Iterator[Fact]:
                 yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
                 yield fact_of("accumulation.steps", value, span, reader=NAME)
         return
+
+
+def _garden_experiments(program: Program, reader: str) -> Iterator[Fact]:
+    """Yield the facts of calls of ExperimentConfig, or of OptimizationConfig without one."""
+    calls = [call for module in program.modules for call in module.calls if _is_garden(call)]
+    whole = [call for call in calls if last(call.name) == _WHOLE]
+    for call in calls:
+        module = call.module
+        tree = _tree(call.node, module)
+        if last(call.name) == _PART:
+            if whole:
+                continue
+            trainer = Tree(tree.span, keys={"optimizer_config": tree})
+            tree = Tree(tree.span, keys={"trainer": trainer})
+        writer = SettingWriter(reader, home=(module.span(call.node),))
+        tell_experiment(writer, tree)
+        yield from writer.facts
+
+
+def _is_garden(call: Call) -> bool:
+    """Whether a call makes a configuration object of the Model Garden."""
+    name = call.name
+    return last(name) in (_WHOLE, _PART) and name.startswith("official.")
+
+
+def _tree(node: ast.expr, module: Module, depth: int = 0) -> Tree:
+    """Return an expression as a tree; a call of a class `...Config` is a mapping."""
+    if depth > MAX_DEPTH:
+        return tree_of(node, module)
+    match definitions(node, module):
+        case [Binding(kind="assign", value=ast.Call() | ast.Dict() as value, path=()) as bound]:
+            return _tree(value, bound.module, depth + 1)
+    if isinstance(node, ast.Dict):
+        keys: dict[str, Tree] = {}
+        for key, inner in zip(node.keys, node.values, strict=True):
+            match key:
+                case ast.Constant(value=name):
+                    keys[str(name)] = _keyed(inner, key, module, depth)
+        return Tree(module.span(node), keys=keys)
+    if isinstance(node, ast.Call) and last(module.call(node).name).endswith("Config"):
+        keys = dict(_tree(node.args[0], module, depth + 1).keys or {}) if node.args else {}
+        for keyword in node.keywords:
+            match keyword:
+                case ast.keyword(arg=str(name), value=inner):
+                    keys[name] = _keyed(inner, keyword, module, depth)
+        return Tree(module.span(node), keys=keys)
+    return tree_of(node, module)
+
+
+def _keyed(node: ast.expr, key: ast.AST, module: Module, depth: int) -> Tree:
+    tree = _tree(node, module, depth + 1)
+    tree.key = module.span(key)
+    return tree
 
 
 READER = GardenReader()

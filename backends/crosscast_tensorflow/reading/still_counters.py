@@ -50,8 +50,7 @@ def stands_still(counter: ast.expr, module: Module) -> bool:
 
 def _uses(counter: ast.Name | ast.Attribute, module: Module) -> Iterator[tuple[ast.AST, Module]]:
     """Yield every place that reads the variable, or another one of its name."""
-    program = module.program
-    for each in program.modules:
+    for each in module.program.modules:
         for node in each.nodes:
             if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
                 if type(node) is type(counter) and identifier(node) == identifier(counter):

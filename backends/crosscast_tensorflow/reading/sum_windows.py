@@ -376,8 +376,7 @@ def _own_rounds(total: GradientSum, applied: Call) -> tuple[ast.expr, Module] | 
 
 def _session_rounds(total: GradientSum, applied: Call) -> tuple[ast.expr, Module] | None:
     """Return N of `for _ in range(N): session.run(add)`, for the sum of a graph."""
-    program = total.module.program
-    candidates = rounds_of_runs(total.node, applied.node, program)
+    candidates = rounds_of_runs(total.node, applied.node, total.module.program)
     return next((rounds for rounds in candidates if _is_length(rounds[0])), None)
 
 

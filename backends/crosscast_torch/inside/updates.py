@@ -375,6 +375,10 @@ def force(scaler: Any) -> None:
 def install(records: Records, name: str, *, perturb: bool, poison: int | None) -> None:
     """Watch this process; `name` is that of the module that was imported."""
     torch.manual_seed(SEED)
+    if os.environ.get("CROSSCAST_STAYS_ON_CPU"):
+        from crosscast_torch.inside.without_gpu import stay_on_cpu
+
+        stay_on_cpu()
     scaler: Any = getattr(torch.amp, "GradScaler", None)  # PyTorch 2.3
     watch = Watch(records, perturb, poison, forces=scaler is not None)
     if scaler is None:

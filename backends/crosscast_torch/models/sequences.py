@@ -4,109 +4,71 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crosscast_migrate.models.rows import Argument, Reading, ignored, must
+from crosscast_migrate.models.rows import Argument, Reading, reading
 
-_PLACE = ignored("device", "dtype")
-_QUERIES = (Argument("query", "query"), Argument("key", "key"), Argument("value", "value"))
+_PLACE = "device? dtype?"
 _MASKED = (
-    Argument("src", "value"),
+    "src:value",
     Argument("src_mask", "hides", None, others=("mask",)),
-    Argument("src_key_padding_mask", "pads", None),
-    *ignored("is_causal"),  # the mask says it, too
+    "src_key_padding_mask:pads=None is_causal?",  # the mask says it, too
 )
 
 
-def _recurrent(cell: str, *more: Argument) -> Reading:
-    return Reading(
+def _recurrent(cell: str, more: str = "") -> Reading:
+    return reading(
         "recurrence",
-        (
-            Argument("input_size", "inputs"),
-            Argument("hidden_size", "units"),
-            Argument("num_layers", "layers", 1),
-            *more,
-            Argument("bias", "bias", True),
-            Argument("batch_first", "rows_first", False),
-            Argument("dropout", "rate", 0.0),
-            Argument("bidirectional", "both", False),
-            *((must("proj_size", 0),) if cell == "lstm" else ()),
-            *_PLACE,
-        ),
-        {"cell": cell, "returns": "states"},
-        call=(Argument("input", "value"), Argument("hx", "state", None)),
+        *("input_size:inputs hidden_size:units num_layers:layers=1", more),
+        "bias=True batch_first:rows_first=False dropout:rate=0.0 bidirectional:both=False",
+        "proj_size==0" if cell == "lstm" else "",
+        _PLACE,
+        cell=cell,
+        returns="states",
+        call=("input:value hx:state=None",),
     )
 
 
 SEQUENCES: Mapping[str, Reading] = {
     "LSTM": _recurrent("lstm"),
     "GRU": _recurrent("gru"),
-    "RNN": _recurrent("rnn", must("nonlinearity", "tanh")),
-    "MultiheadAttention": Reading(
+    "RNN": _recurrent("rnn", "nonlinearity=='tanh'"),
+    "MultiheadAttention": reading(
         "attention",
-        (
-            Argument("embed_dim", "width"),
-            Argument("num_heads", "heads"),
-            Argument("dropout", "rate", 0.0),
-            Argument("bias", "bias", True),
-            must("add_bias_kv", False),
-            must("add_zero_attn", False),
-            Argument("kdim", "key_size", None),
-            Argument("vdim", "value_size", None),
-            Argument("batch_first", "rows_first", False),
-            *_PLACE,
-        ),
-        {"returns": "pair", "initial": "packed"},
+        "embed_dim:width num_heads:heads dropout:rate=0.0 bias=True add_bias_kv==False",
+        "add_zero_attn==False kdim:key_size=None vdim:value_size=None",
+        *("batch_first:rows_first=False", _PLACE),
+        returns="pair",
+        initial="packed",
         call=(
-            *_QUERIES,
-            Argument("key_padding_mask", "pads", None),
-            *ignored("need_weights"),
-            Argument("attn_mask", "hides", None),
-            *ignored("average_attn_weights", "is_causal"),
+            "query key value key_padding_mask:pads=None need_weights? attn_mask:hides=None",
+            "average_attn_weights? is_causal?",
         ),
     ),
-    "TransformerEncoderLayer": Reading(
+    "TransformerEncoderLayer": reading(
         "encoder_layer",
-        (
-            Argument("d_model", "width"),
-            Argument("nhead", "heads"),
-            Argument("dim_feedforward", "hidden", 2048),
-            Argument("dropout", "rate", 0.1),
-            Argument("activation", "activation", "relu"),
-            Argument("layer_norm_eps", "eps", 1e-5),
-            Argument("batch_first", "rows_first", False),
-            Argument("norm_first", "norm_first", False),
-            Argument("bias", "bias", True),
-            *_PLACE,
-        ),
-        {"initial": "packed"},
+        "d_model:width nhead:heads dim_feedforward:hidden=2048 dropout:rate=0.1",
+        "activation='relu' layer_norm_eps:eps=1e-5 batch_first:rows_first=False",
+        *("norm_first=False bias=True", _PLACE),
+        initial="packed",
         call=_MASKED,
     ),
-    "TransformerEncoder": Reading(
+    "TransformerEncoder": reading(
         "encoder",
-        (
-            Argument("encoder_layer", "layer"),
-            Argument("num_layers", "count"),
-            Argument("norm", "norm", None),
-            *ignored("enable_nested_tensor", "mask_check"),
-        ),
+        "encoder_layer:layer num_layers:count norm=None enable_nested_tensor? mask_check?",
         call=_MASKED,
     ),
 }
 """By the name in torch.nn."""
 ATTENDS: Mapping[str, Reading] = {
-    "torch.nn.functional.scaled_dot_product_attention": Reading(
+    "torch.nn.functional.scaled_dot_product_attention": reading(
         "attend",
         call=(
-            *_QUERIES,
-            Argument("attn_mask", "shows", None),
-            Argument("dropout_p", "rate", 0.0),
-            Argument("is_causal", "causal", False),
-            Argument("scale", "scale", None),
-            must("enable_gqa", False),
+            "query key value attn_mask:shows=None dropout_p:rate=0.0 is_causal:causal=False",
+            "scale=None enable_gqa==False",
         ),
     )
 }
 ACTIVATIONS: Mapping[str, Reading] = {
-    "relu": Reading("relu"),
-    "gelu": Reading("gelu", fixed={"tanh": False}),
+    "relu": reading("relu"),
+    "gelu": reading("gelu", tanh=False),
 }
 """What `activation` of an encoder takes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from crosscast_migrate.models.network import Settings, UnreadableError
-from crosscast_migrate.models.rows import ARITHMETIC
+from crosscast_migrate.models.rows import ARITHMETIC, calls
 from crosscast_migrate.models.tables import LossWriting, ModelWriting
 
 
@@ -42,42 +42,18 @@ WRITING = ModelWriting(
     base="nn.Module",
     signature="def forward(self, {inputs}) -> torch.Tensor:",
     parameter="{name}: torch.Tensor",
-    layers={
-        "linear": ("nn.Linear", "{inputs}", "{units}", "bias={bias}|True"),
-        "conv": (
-            "nn.Conv{rank}d",
-            "{inputs}",
-            "{filters}",
-            "{kernel}",
-            "stride={stride}|1",
-            "padding={padding}|0",
-            "dilation={dilation}|1",
-            "groups={groups}|1",
-            "bias={bias}|True",
-        ),
-        "batch_norm": (
-            "nn.BatchNorm{norm_rank}d",
-            "{features}",
-            "eps={eps}|1e-05",
-            "momentum={new}|0.1",
-            "affine={affine}|True",
-        ),
-        "layer_norm": (
-            "nn.LayerNorm",
-            "{shape}",
-            "eps={eps}|1e-05",
-            "elementwise_affine={affine}|True",
-            "bias={shift}|True",
-        ),
-        "embedding": (
-            "nn.Embedding",
-            "{count}",
-            "{width}",
-            "padding_idx={padding_index}|None",
-        ),
-        "dropout": ("nn.Dropout", "{rate}"),
-        "recurrent": ("nn.{cell}", "{inputs}", "{units}", "bias={bias}|True", "batch_first=True"),
-    },
+    layers=calls(
+        linear="nn.Linear({inputs}, {units}, bias={bias}|True)",
+        conv="nn.Conv{rank}d({inputs}, {filters}, {kernel}, stride={stride}|1, "
+        "padding={padding}|0, dilation={dilation}|1, groups={groups}|1, bias={bias}|True)",
+        batch_norm="nn.BatchNorm{norm_rank}d({features}, eps={eps}|1e-05, momentum={new}|0.1, "
+        "affine={affine}|True)",
+        layer_norm="nn.LayerNorm({shape}, eps={eps}|1e-05, elementwise_affine={affine}|True, "
+        "bias={shift}|True)",
+        embedding="nn.Embedding({count}, {width}, padding_idx={padding_index}|None)",
+        dropout="nn.Dropout({rate})",
+        recurrent="nn.{cell}({inputs}, {units}, bias={bias}|True, batch_first=True)",
+    ),
     built={"recurrent": "{frozen}"},
     constant='self.register_buffer("{name}", torch.from_numpy({numbers}), persistent=False)',
     several="tuple[torch.Tensor, ...]",

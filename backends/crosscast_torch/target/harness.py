@@ -27,5 +27,10 @@ HARNESS = Harness(
             ),
         ),
     ),
-    updates=Updates(modules=("torch",), forced_scaler="GradScaler", stand_ins=("apex",)),
+    updates=Updates(
+        modules=("torch",),
+        forced_scaler="GradScaler",
+        stand_ins=("apex",),
+        on_cpu="CROSSCAST_STAYS_ON_CPU",
+    ),
 )

@@ -9,7 +9,6 @@ from crosscast_trainers.target.rows import Facts
 
 STOCK = ("sgd", "adam", "adamw", "adafactor")
 _OWN = "torch/test_optimizer.py::test_there_is_no_lamb_and_no_lion"
-_OUTSIDE = "torch/test_optimizer.py::test_sgd_has_the_rate_outside_the_momentum"
 
 
 def torch_rows(facts: Facts) -> tuple[Row, ...]:

@@ -20,6 +20,7 @@ from crosscast_parity.side_by_side.comparison import (
     identical,
     updates_of,
 )
+from crosscast_parity.side_by_side.on_cpu import NOTE, kept_on_cpu, run_on_cpu
 from crosscast_parity.side_by_side.places import Place, places_of, unreached
 from crosscast_parity.side_by_side.recording import Recording
 from crosscast_parity.side_by_side.running import (
@@ -90,9 +91,21 @@ def prove(
     if folder is not None:
         original = replace(original, stand_ins=(folder,))
         old = ran(f"original, with a stand-in for {folder.name}", original)
+    given = original
+    original, old = run_on_cpu(
+        original, old, lambda program: ran("original, kept on the CPU", program)
+    )
+    on_cpu = original is not given
     if old.problem:
         unable = _cannot(f"the original: {old.problem}", _hint(old, original))
-        return _with_one_side(unable, ran("migrated", migrated))
+        _, alone = run_on_cpu(
+            migrated,
+            ran("migrated", migrated),
+            lambda program: ran("migrated, kept on the CPU", program),
+        )
+        return _with_one_side(unable, alone)
+    if on_cpu:
+        migrated = kept_on_cpu(migrated)
     small = small_epsilon_for(old.recording)
     if small is not None:
         original, migrated = (
@@ -153,6 +166,7 @@ def prove(
         notes=(
             *_notes(old.recording, left_out, folder),
             *([] if small is None else [small.note]),
+            *([NOTE] if on_cpu else []),
         ),
     )
     if not old.recording.scaled:

@@ -55,14 +55,7 @@ def _labels(recipe: Recipe) -> bool:
 
 
 def _no(path: str, how: str, code: str, when: Condition) -> Row:
-    return Row(
-        path=path,
-        verdict=Verdict.UNSUPPORTED,
-        how=how,
-        code=code,
-        probe=_PROBE,
-        when=when,
-    )
+    return Row(path=path, verdict=Verdict.UNSUPPORTED, how=how, code=code, probe=_PROBE, when=when)
 
 
 ROWS = (

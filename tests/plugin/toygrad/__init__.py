@@ -282,8 +282,7 @@ class AdamW:
                 if weight.grad is None:
                     continue
                 slots = self.state.setdefault(
-                    weight,
-                    {name: np.zeros_like(weight.data) for name in ("exp_avg", "exp_avg_sq")},
+                    weight, {name: np.zeros_like(weight.data) for name in ("exp_avg", "exp_avg_sq")}
                 )
                 mean = slots["exp_avg"] = first * slots["exp_avg"] + (1 - first) * weight.grad
                 square = second * slots["exp_avg_sq"] + (1 - second) * weight.grad**2

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from frameworks.subprocesses import run_python
+from frameworks.subprocesses import run_python, start
+from source_trees import ROOT
 
 pytestmark = pytest.mark.jax
+REPORT = ROOT / "docs" / "measurements" / "optax-multisteps.md"
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +22,17 @@ def facts() -> dict[str, Any]:
 
 
 def test_multi_steps_never_recovers(facts: dict[str, Any]) -> None:
-    assert facts["multi_steps"] == ["1.0", *["nan"] * 5]  # in the middle of the first window
+    assert facts["multi_steps"] == ["1.0", *["nan"] * 5]  # a scalar, which XLA selects: at the end
     assert facts["guarded"] == ["1.0"] * 6  # every later window is refused
+
+
+def test_the_report_prints_what_it_says(tmp_path: Path) -> None:
+    """Weights of several numbers are nan in the middle of a window."""
+    text = REPORT.read_text(encoding="utf-8")
+    program, printed = re.search(r"```python\n(.*?)```.*?```text\n(.*?)```", text, re.S).groups()  # type: ignore[union-attr]
+    (tmp_path / "report.py").write_text(program)
+    done = start(tmp_path / "report.py", "jax")
+    assert done.stdout.splitlines()[1:] == printed.splitlines()[1:], done.stderr
 
 
 def test_what_is_not_finite_is_accepted_in_the_end(facts: dict[str, Any]) -> None:

@@ -358,8 +358,7 @@ TENSORFLOW = {
         lambda: kept(lambda x: keras.ops.dot_product_attention(*[x[..., None, :]] * 3)[..., 0, :]),
     ),
     "kept normalization": Fact(
-        "types of what the gradient of a mixed LayerNormalization reads",
-        kept_normalization,
+        "types of what the gradient of a mixed LayerNormalization reads", kept_normalization
     ),
     "kept gelu": Fact(
         "types of what the gradient of gelu reads beside its input",

@@ -28,8 +28,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     monkeypatch.setattr("crosscast_parity.compare.harness.compare", compare)
     monkeypatch.setattr(
-        "crosscast_parity.modules.outputs.render_page",
-        lambda report, *models: ("<b>page</b>", []),
+        "crosscast_parity.modules.outputs.render_page", lambda report, *models: ("<b>page</b>", [])
     )
     return asked
 

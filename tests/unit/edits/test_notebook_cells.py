@@ -103,3 +103,11 @@ def test_old_notebooks_have_worksheets_and_inputs() -> None:
     text = json.dumps({"worksheets": [{"cells": [cell]}]})
     new = apply_to_notebook(text, [edit(3, 8, 3, 9, "c")])
     assert new == text.replace("import b", "import c")
+
+
+def test_a_line_that_goes_on_with_a_remainder_is_no_magic() -> None:
+    rows = ["print(\n", '    "%d"\n', "    % n\n", ")"]
+    cell = {"cell_type": "code", "source": rows}
+    source, _ = cells_as_source(Source("a.ipynb", json.dumps({"cells": [cell]})))
+    assert source is not None
+    assert source.text == "# cell 1\n" + "".join(rows) + "\n"

@@ -23,10 +23,7 @@ from launch_scripts import HALF, fitting
 from property_settings import examples
 
 KEPT = (Verdict.EXACT, Verdict.ADAPTED)
-QUICK = settings(
-    max_examples=examples(20),
-    phases=[Phase.generate, Phase.shrink],
-)
+QUICK = settings(max_examples=examples(20), phases=[Phase.generate, Phase.shrink])
 every_script = pytest.mark.parametrize("script", sorted(SCRIPTS))
 
 

@@ -19,10 +19,7 @@ from crosscast_reading.lift.recipe_diff import Side, differences
 from property_settings import examples
 
 KEPT = (Verdict.EXACT, Verdict.ADAPTED)
-QUICK = settings(
-    max_examples=examples(25),
-    phases=[Phase.generate, Phase.shrink],
-)
+QUICK = settings(max_examples=examples(25), phases=[Phase.generate, Phase.shrink])
 
 
 def sources_of(compiled: Compiled) -> list[Source]:

@@ -292,10 +292,7 @@ def test_a_warm_up_of_unknown_length_is_left_to_the_user() -> None:
 
 @pytest.mark.parametrize(
     ("field", "path"),
-    [
-        ("optimizer.weight_decay", "optimizer.weight_decay"),
-        ("optimizer.eps", "optimizer.eps"),
-    ],
+    [("optimizer.weight_decay", "optimizer.weight_decay"), ("optimizer.eps", "optimizer.eps")],
 )
 def test_a_default_does_not_hold_for_what_a_source_sets_to_something_unknown(
     field: str, path: str

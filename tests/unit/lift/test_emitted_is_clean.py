@@ -53,10 +53,7 @@ def test_nothing_is_found_in_what_is_committed(folder: Path) -> None:
     assert findings(sources) == []
 
 
-EVERYTHING = settings(
-    max_examples=examples(3, fresh=16),
-    phases=[Phase.generate, Phase.shrink],
-)
+EVERYTHING = settings(max_examples=examples(3, fresh=16), phases=[Phase.generate, Phase.shrink])
 
 
 @pytest.mark.parametrize(

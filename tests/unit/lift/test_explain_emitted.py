@@ -27,6 +27,16 @@ from tiers import cases
 )
 @given(recipe=recipes())
 def test_every_operation_is_there_and_nothing_else(target: str, recipe: Recipe) -> None:
+    _is_explained(recipe, target)
+
+
+def test_sums_in_float32_of_half_gradients_are_no_average_of_weights() -> None:
+    recipe = recipe_of(version="2", precision="{mode: full, compute_dtype: float16, policy: keras}")
+    assert emitted(recipe, "jax") is not None
+    _is_explained(recipe, "jax")
+
+
+def _is_explained(recipe: Recipe, target: str) -> None:
     sources = emitted(recipe, target)
     if sources is None:
         return

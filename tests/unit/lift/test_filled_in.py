@@ -132,8 +132,7 @@ def test_what_no_recipe_has_is_said(words: str, paths: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    ['"cosine_with_min_lr"', '"cosine",\n    lr_scheduler_kwargs={"num_cycles": 1.5}'],
+    "words", ['"cosine_with_min_lr"', '"cosine",\n    lr_scheduler_kwargs={"num_cycles": 1.5}']
 )
 def test_another_end_is_not_taken_for_zero(words: str) -> None:
     text = TRAINER.replace('"cosine"', words).replace("TYPE", "")

@@ -28,9 +28,7 @@ def of_tier(targets: Sequence[str]) -> list[Any]:
 
 
 @pytest.mark.parametrize("target", of_tier(TARGETS))
-@settings(
-    max_examples=examples(3, fresh=12),
-)
+@settings(max_examples=examples(3, fresh=12))
 @given(recipe=recipes())
 def test_every_field_that_matters_is_read_back(target: str, recipe: Recipe) -> None:
     sources = emitted(recipe, target)

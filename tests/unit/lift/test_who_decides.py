@@ -49,11 +49,7 @@ if int(os.environ.get("RANK", -1)) != -1:
 
 @pytest.mark.parametrize(
     ("before", "run", "how"),
-    [
-        (DIVIDED, RUN, "assumed"),
-        (DIVIDED, "python train.py\n", "read"),
-        ("", RUN, "read"),
-    ],
+    [(DIVIDED, RUN, "assumed"), (DIVIDED, "python train.py\n", "read"), ("", RUN, "read")],
     ids=["divided among processes", "one process", "not divided"],
 )
 def test_window_divided_among_processes(before: str, run: str, how: str) -> None:
@@ -293,8 +289,7 @@ def notes(run: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "flag",
-    ["--init_checkpoint=bert.ckpt", "--init_pretraining_params params", "--pretrained"],
+    "flag", ["--init_checkpoint=bert.ckpt", "--init_pretraining_params params", "--pretrained"]
 )
 def test_trained_weights_that_a_launch_starts_from(flag: str) -> None:
     (note,) = notes(f"python train.py {flag}\n")

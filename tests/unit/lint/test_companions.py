@@ -152,10 +152,7 @@ DECIDED_BEFORE = [
         "rules_scalers_forms: Checkpoints",
         "py_torch_amp: A context that a setting chooses is not always on",
     ),
-    (
-        "windows_of_libraries: Dead flags of absl",
-        "rates_counted: Steps that count numbers",
-    ),
+    ("windows_of_libraries: Dead flags of absl", "rates_counted: Steps that count numbers"),
     (
         "schedule_never_steps: What optimizers are called",
         "py_paddle_schedules: The rate of a schedule is never the default",

@@ -206,12 +206,7 @@ def test_settings_of_one_name_are_told_apart() -> None:
         a__train_py=f"config = 'ds.json'\n{TRAIN}", a__ds_json=settings, b__ds_json=settings,
         c__ds_json=settings, train_py=f"config = 'ds.json'\n{TRAIN}",
     )  # fmt: skip
-    assert found == [
-        ["a/train.py", "a/ds.json"],
-        ["train.py"],
-        ["b/ds.json"],
-        ["c/ds.json"],
-    ]
+    assert found == [["a/train.py", "a/ds.json"], ["train.py"], ["b/ds.json"], ["c/ds.json"]]
 
 
 def test_a_script_without_its_program_is_alone() -> None:

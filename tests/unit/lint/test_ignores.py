@@ -72,10 +72,7 @@ def test_useless_comments(bad: Rule, text: str, found: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("word", "hint"),
-    [
-        ("CL001", "remove it"),
-        ("rule-cl00l", "no rule 'rule-cl00l': did you mean rule-cl001?"),
-    ],
+    [("CL001", "remove it"), ("rule-cl00l", "no rule 'rule-cl00l': did you mean rule-cl001?")],
 )
 def test_a_misspelt_word_is_told_from_an_unused_one(bad: Rule, word: str, hint: str) -> None:
     source = Source("a.py", f"x = 1  # crosscast: ignore[{word}]\noptimizer = 1\n")

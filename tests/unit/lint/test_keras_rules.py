@@ -7,7 +7,14 @@ import pytest
 from crosscast.messages.source import Source
 from crosscast_reading.lint.engine import lint_sources
 from crosscast_reading.lint.options import Options
-from crosscast_tensorflow.answers.keras import FIT
+
+FIT = """\
+import keras
+
+model = keras.Sequential([keras.layers.Dense(64), keras.layers.Dense(2)])
+model.compile(keras.optimizers.AdamW(1e-3), loss="mse")
+model.fit(inputs, targets, batch_size=8)
+"""
 
 
 def accumulating(more: str, before: str = "") -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast_reading.lint.rules import _examples as examples
+from crosscast_reading.lint.registry import find_rule
 from reading_helpers.lint_results import codes, repaired, swap
 
-ACCUMULATION, AMP, DDP = examples.ACCUMULATION, examples.AMP, examples.DDP
+ACCUMULATION, AMP, DDP = (find_rule(code).right for code in ("CL101", "CL202", "CL604"))
 Changes = tuple[tuple[str, str], ...]
 
 
@@ -19,7 +19,7 @@ UNDIVIDED = swap(ACCUMULATION, (" / steps", ""))
 def test_repairs_divide_where_the_loss_is_differentiated() -> None:
     assert "(loss / steps).backward()" in repaired(UNDIVIDED, "CL101")
     assert codes(repaired(UNDIVIDED, "CL101")) == set()
-    scaled = swap(examples.AMP_ACCUMULATION, (" / steps", ""))
+    scaled = swap(find_rule("CL201").right, (" / steps", ""))
     assert "scaler.scale(loss / steps).backward()" in repaired(scaled, "CL101")
     assert codes(repaired(scaled, "CL101")) == set()
     flag = swap(UNDIVIDED, ("steps = 4\n", ""), ("% steps", "% options.steps"))

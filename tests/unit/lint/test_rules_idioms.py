@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from crosscast_reading.lint.rules import _examples as examples
+from crosscast_reading.lint.registry import find_rule
 from reading_helpers.lint_results import swap
 
-ACCUMULATION, EPOCHS = examples.ACCUMULATION, examples.EPOCHS
+ACCUMULATION, EPOCHS = find_rule("CL101").right, find_rule("CL103").wrong
 
 # ---- counters that a method tests and its caller moves
 

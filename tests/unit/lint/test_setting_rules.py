@@ -52,11 +52,7 @@ def codes(text: str, name: str = "run.sh") -> list[str]:
         # how many there are is not in the script
         ("torchrun --nproc_per_node $GPUS", "--tensor-model-parallel-size 16", []),
         ("torchrun --nproc_per_node 8 --nnodes $NODES", "--tensor-model-parallel-size 16", []),
-        (
-            "torchrun --nproc_per_node 8 --nnodes ${NODES:-1}",
-            "--tensor-model-parallel-size 16",
-            [],
-        ),
+        ("torchrun --nproc_per_node 8 --nnodes ${NODES:-1}", "--tensor-model-parallel-size 16", []),
         ("torchrun --nproc_per_node ${1:-8}", "--tensor-model-parallel-size 16", []),
         ("torchrun --nproc_per_node 8", "--tensor-model-parallel-size $TP", []),
         ("python", "--tensor-model-parallel-size 16", []),

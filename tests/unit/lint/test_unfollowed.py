@@ -9,10 +9,13 @@ import pytest
 from crosscast.messages.source import Source
 from crosscast_reading.lint.engine import lint_sources
 from crosscast_reading.lint.options import Options
-from crosscast_reading.lint.rules._examples import ACCUMULATION, EPOCHS, PLAIN
+from crosscast_reading.lint.registry import find_rule
 from reading_helpers.lint_results import swap
 from reading_helpers.lint_runs import run
 
+PLAIN = find_rule("clip-after-step").right
+ACCUMULATION = find_rule("loss-not-divided").right
+EPOCHS = find_rule("tail-divided-by-all").wrong
 UNKNOWN = swap(ACCUMULATION, ("criterion(model(inputs), targets) / steps", "compute(inputs)"))
 CALLER = """\
 import torch

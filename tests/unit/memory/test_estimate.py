@@ -12,13 +12,7 @@ from crosscast.fit.devices import DEVICES as GPUS
 from crosscast.fit.devices import find_device
 from crosscast.fit.model_traces import Estimates
 from crosscast.memory.estimate import estimate
-from crosscast.memory.records import (
-    Device,
-    Estimate,
-    Moment,
-    TracedModel,
-    TracedWeight,
-)
+from crosscast.memory.records import Device, Estimate, Moment, TracedModel, TracedWeight
 from crosscast.memory.simple_formula import simple_formula
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.bert_shapes import bert_shapes

@@ -344,9 +344,37 @@ def test_a_window_is_clipped_at_its_end() -> None:
 
 
 @pytest.mark.parametrize(
-    "early", [CLIP, "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)", "log(p.grad)"]
+    ("early", "expected"),
+    [
+        (CLIP, 'group["params"]], 1.0 * scaler.get_scale())'),
+        (
+            "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=args.a + 1)",
+            "(model.parameters(), max_norm=(args.a + 1) * scaler.get_scale())",
+        ),
+    ],
 )
-def test_a_window_that_is_clipped_after_every_micro_batch_stays(early: str) -> None:
+def test_a_norm_that_is_clipped_after_every_micro_batch_has_a_scaled_bound(
+    early: str, expected: str
+) -> None:
+    text = changed("CM102", code(loop=WINDOW.format(early=early, late="pass")))
+    assert expected in text
+    assert "unscale_" not in text
+    both = changed("CM102", code(loop=WINDOW.format(early=early, late=CLIP)))
+    assert both.count("get_scale()") == both.count("unscale_") == 1
+
+
+@pytest.mark.parametrize(
+    "early",
+    [
+        "log(p.grad)",
+        f"norm = {CLIP}",
+        "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, error_if_nonfinite=True)",
+        "torch.nn.utils.clip_grad_norm_(*given)",
+        "torch.nn.utils.clip_grad_value_(model.parameters(), 1.0)",
+        "own_clip_grad_norm(model.parameters(), 1.0)",
+    ],
+)
+def test_a_window_whose_gradients_are_read_after_every_micro_batch_stays(early: str) -> None:
     text = code(loop=WINDOW.format(early=early, late="pass"))
     assert "after every backward pass" in refused("CM102", text)
 

@@ -112,11 +112,7 @@ def main(model):
 
 
 @pytest.mark.parametrize(
-    "question",
-    [
-        "importlib.util.find_spec('apex') is not None",
-        "transformers.is_apex_available()",
-    ],
+    "question", ["importlib.util.find_spec('apex') is not None", "transformers.is_apex_available()"]
 )
 def test_a_question_to_a_library_keeps_the_loop(question: str) -> None:
     head = f"import importlib.util\nimport torch\nimport transformers\nhalf = {question}\n"

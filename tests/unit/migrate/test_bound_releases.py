@@ -66,6 +66,69 @@ def test_modules_that_are_replaced_by_objects_are_not_accused() -> None:
     assert "torch.backends.cudnn.gone" in place.message
 
 
+@pytest.mark.parametrize(
+    ("api", "text", "hint"),
+    [
+        (
+            "keras3",
+            "import tensorflow as tf\ntf.keras.layers.experimental.preprocessing.Rescaling(2)\n",
+            "tensorflow.keras.layers.experimental.preprocessing.Rescaling of 2.15.1 moved: "
+            "it is tensorflow.keras.layers.Rescaling",
+        ),
+        (
+            "keras3",
+            "from keras.utils.np_utils import to_categorical\n",
+            "keras.utils.np_utils.to_categorical of 2.3.1 moved: it is keras.utils.to_categorical",
+        ),
+        (
+            "keras3",
+            "import tensorflow as tf\ntf.random_normal((3,))\n",
+            "tensorflow.random_normal of 1.15.0 was renamed: it is tensorflow.random.normal",
+        ),
+        (
+            "keras3",
+            "import tensorflow as tf\ntf.contrib.layers.fully_connected(x, 3)\n",
+            "tensorflow.contrib.layers.fully_connected of 1.15.0 was removed before 2.5.3",
+        ),
+        (
+            "paddle3",
+            "import paddle\npaddle.fluid.ParamAttr(name='w')\n",
+            "paddle.fluid.ParamAttr of 1.8.5 moved: it is paddle.ParamAttr",
+        ),
+        (
+            "torch.amp",
+            "import torch\ntorch.distributed.all_reduce_multigpu([])\n",
+            "torch.distributed.all_reduce_multigpu of 2.1.2 was removed before 2.4.1",
+        ),
+        (
+            "torch.amp",
+            "import torch\ntorch.gone_for_ever()\n",
+            "it was removed, moved, or never was public: see the notes of the releases",
+        ),
+    ],
+)
+def test_what_became_of_a_name_is_said(api: str, text: str, hint: str) -> None:
+    hints = [place.hint for place in bind_sources([Source("train.py", text)], api).places]
+    assert hint in hints
+
+
+@pytest.mark.parametrize("framework", APIS)
+def test_what_is_called_moved_is_there(framework: str) -> None:
+    """Every name that is offered exists in the present release."""
+    index = index_of(APIS[framework])
+    for package in index.releases:
+        for name in index.past_names(package):
+            past = index.past(name)
+            assert past is not None
+            assert index.entry(name) is None
+            assert not past.now or index.entry(past.now) is not None, past
+
+
+def test_other_names_that_decorators_take_are_not_accused() -> None:
+    text = "import paddle\npaddle.sum(x, dim=1)\npaddle.stack(x, dim=1)\npaddle.mean(x, dim=1)\n"
+    assert bind_sources([Source("train.py", text)], "paddle3").places == ()
+
+
 @pytest.mark.parametrize("framework", APIS)
 def test_programs_that_run_are_not_accused(framework: str) -> None:
     assert len(PROGRAMS[framework]) >= 10

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from carried_cases import CASES
-from carried_models import Case, network_read, program_of_jax
+from carried_models import CASES, Case, network_read, program_of_jax
 from crosscast.messages.source import Source
 from crosscast_migrate.across_frameworks import migrate_across
 from crosscast_migrate.models.network import Initial, Network, UnreadableError

@@ -131,6 +131,8 @@ def test_what_a_run_shows_is_told(script: Path, monkeypatch: pytest.MonkeyPatch)
         f"(1 of these by execution)\nproof: {ran}\n  half precision was not verified\n"
     )
     assert ran in found.stderr.splitlines()[2]
+    assert found.stderr.startswith("Done: verified: 1 change in 1 file, shown as a diff")
+    assert found.exit_code == 0
     data = json.loads(migrate("train.py", *RUN, "--json").stdout)
     assert data["execution"] == {
         "outcome": "same",
@@ -153,7 +155,7 @@ def test_a_difference_is_an_error_and_nothing_is_written(
     found = migrate("train.py", *RUN, "--write")
     assert found.exit_code == 1
     assert "error CC977: the migrated script trains differently: update 3" in found.stderr
-    assert found.stderr.startswith("Done: nothing was written; 1 change in 1 file found\n")
+    assert found.stderr.startswith("Done: open: nothing was written; 1 change in 1 file found; ")
     assert script.read_text() == OLD
     data = json.loads(migrate("train.py", *RUN, "--json").stdout)
     assert data["execution"]["difference"] == {
@@ -175,7 +177,7 @@ def test_what_cannot_be_verified_says_so_and_the_reading_stays(
     assert found.exit_code == 3
     assert "warning CC976: cannot be verified here: the original: it is gone" in found.stderr
     assert "nothing was executed" not in found.stderr
-    assert "proof: verified by reading only (the original: it is gone)" in found.stderr
+    assert "proof: compared by reading only (the original: it is gone)" in found.stderr
     assert "Hint: look for it" in found.stderr
     assert script.read_text() == migration_sources.TORCH
 
@@ -200,7 +202,8 @@ def test_a_change_outside_any_training_is_not_called_verified(script: Path) -> N
 
 def test_without_run_a_script_is_never_executed(script: Path) -> None:
     script.write_text(f"open({str(script.parent / 'ran')!r}, 'w')\n" + OLD)
-    assert migrate("train.py", "--to", "torch.amp", "--verify").exit_code == 0
+    assert migrate("train.py", "--to", "torch.amp", "--verify").exit_code == 1
+    assert migrate("train.py", "--to", "torch.amp", "--verify", "--no-run").exit_code == 0
     assert not (script.parent / "ran").exists()
 
 

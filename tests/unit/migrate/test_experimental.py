@@ -113,9 +113,9 @@ def test_an_experimental_migration_is_named_and_changes_nothing(folder: Path) ->
     found = migrate("train.py", "--to", "torch.amp", "--write")
     assert found.exit_code == 1
     assert (folder / "train.py").read_text() == APEX
-    assert found.stderr.splitlines()[0] == "Done: nothing"
+    assert found.stderr.startswith("Done: open: nothing was changed; ")
     assert "train.py:6:1: warning CC981: 1 place is left unchanged" in found.stderr
-    assert "of 11 programs that had no part in writing it, 1 came out right and 4 wrong" in (
+    assert "of 17 programs that had no part in writing it, 4 came out right and 5 wrong" in (
         found.stderr
     )
     assert "--experimental shows what it would change" in found.stderr
@@ -123,7 +123,7 @@ def test_an_experimental_migration_is_named_and_changes_nothing(folder: Path) ->
 
 def test_asked_for_it_is_applied_and_called_what_it_is(folder: Path) -> None:
     (folder / "train.py").write_text(APEX)
-    found = migrate("train.py", "--to", "torch.amp", "--write", "--experimental")
+    found = migrate("train.py", "--to", "torch.amp", "--write", "--experimental", "--no-run")
     assert found.exit_code == 0, found.output
     assert "apex" not in (folder / "train.py").read_text()
     risk = found.stderr.splitlines()[2]
@@ -143,7 +143,7 @@ def proven(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("proven")
 def test_another_migration_is_not_held_back(folder: Path) -> None:
     (folder / "train.py").write_text(CUDA_AMP)
-    found = migrate("train.py", "--write")
+    found = migrate("train.py", "--write", "--no-run")
     assert found.exit_code == 0, found.output
     assert "torch.cuda" not in (folder / "train.py").read_text()
     assert "experimental" not in found.output

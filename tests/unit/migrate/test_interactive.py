@@ -147,9 +147,9 @@ def test_accepted_changes_are_written(
     words = iter(["y"])
     monkeypatch.setattr(migrate_review.ask, "__defaults__", (lambda _prompt: next(words),))
     code = migrate_command([str(path)], to=["torch.amp"], interactive=True, experimental=True)
-    assert code == 0
+    assert code == 1  # converted, and not run
     assert "apex" not in path.read_text()
-    assert capsys.readouterr().err.startswith("Done: 1 change in 1 file, written\n")
+    assert capsys.readouterr().err.startswith("Done: converted: 1 change in 1 file, written; ")
 
 
 def refusal(line: int) -> Result:

@@ -104,10 +104,7 @@ def test_four_classes_are_one_place() -> None:
             "        return tf.abs(self.x)\n",
             "tensorflow.abs",
         ),
-        (
-            f"{TF}m = keras.Model()\ny = m.get_layer('a').output\nz = tf.abs(y)\n",
-            "tensorflow.abs",
-        ),
+        (f"{TF}m = keras.Model()\ny = m.get_layer('a').output\nz = tf.abs(y)\n", "tensorflow.abs"),
     ],
 )
 def test_functions_of_inputs_are_named(text: str, function: str) -> None:

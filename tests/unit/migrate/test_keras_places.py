@@ -10,6 +10,7 @@ from unit.migrate.keras_migrations import migrated, untouched
 
 TF = "import tensorflow as tf\nkeras = tf.keras\n"
 NET = f"{TF}model = keras.Sequential([keras.layers.Dense(1)])\nmodel.compile('sgd', 'mse')\n"
+ACCURATE = NET.replace("'mse')", "'mse', metrics=['accuracy'])")
 HALF = f"{TF}keras.mixed_precision.set_global_policy('mixed_float16')\n"
 TAPE = "with tf.GradientTape() as tape:\n    pass\n"
 PLACES = [
@@ -113,6 +114,14 @@ PLACES = [
     ),
     # Rows.
     ("\n\ndef rows():\n    yield [a, b], c", "no lists"),
+    (f"{NET}import data\nmodel.fit_generator(data.rows(3), 9)", "if these rows are lists"),
+    (f"{NET}import data\nmodel.fit(x=data.rows(3), steps_per_epoch=9)", "if these rows are lists"),
+    (f"{NET}model.fit(x, steps_per_epoch=len(x) / 32)", "steps_per_epoch is a quotient"),
+    (f"{NET}n = len(x) / 32\nmodel.evaluate(x, steps=n)", "steps is a quotient"),
+    (f"{ACCURATE}name = 'best-{{val_acc:.2f}}.keras'", "logs have the metric accuracy"),
+    (f"{ACCURATE}h = model.fit(x)\nplot(h.history['acc'])", "logs have the metric accuracy"),
+    (f"{NET}if isinstance(model.input, tf.Tensor):\n    pass", "is no tf.Tensor"),
+    (f"{NET}x = model.outputs\nisinstance(x, (list, tf.Tensor))", "the outputs of a model"),
     ("\n\ndef rows():\n    yield [a, b]", "no lists"),
     (f"{NET}\n\ndef rows():\n    yield a\n\n\nall = rows()\nmodel.predict(all)", "no lists"),
 ]
@@ -181,11 +190,24 @@ def named_in(line: str) -> list[Result]:
         "import os\nos.environ['TF_USE_LEGACY_KERAS'] = '1'\nkeras.optimizers.Nadam()",
         "import keras as k\nk.ops.abs(x)\nkeras.optimizers.Nadam()",
         "import torch\ntorch.optim.RMSprop(weights)",
+        f"{NET}model.fit(x, steps_per_epoch=len(x) // 32)",
+        f"{NET}import data\nmodel.fit(data.rows(3), epochs=9)",
+        f"{NET}model.fit(x, steps_per_epoch=int(len(x) / 32))",
+        f"{NET}print('val_acc')",
+        f"{ACCURATE.replace('accuracy', 'acc')}print('val_acc')",
+        f"{NET}isinstance(x, tf.Tensor)",
+        f"{NET}isinstance(model.input, list)",
     ],
 )
 def test_what_is_the_same_is_not_named(line: str) -> None:
     text = line if line.startswith("import tensorflow") else f"{TF}{line}"
     assert untouched(f"{text}\n", "CM223")
+
+
+@pytest.mark.parametrize("rows", ["data.Rows(3)", "keras.preprocessing.x.flow(y)", "x"])
+def test_rows_of_a_generator_that_are_seen_or_of_a_class(rows: str) -> None:
+    found = migrated(f"{NET}import data\nmodel.fit_generator({rows}, 9)\n", "CM223")
+    assert not [place for place in found.refusals if "lists" in place.message]
 
 
 def test_a_launch_script_that_asks_for_the_rewrite() -> None:

@@ -31,8 +31,7 @@ def test_copies_of_half_weights_are_named_whatever_the_loop_does(old: str, new: 
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["network_to_half", "prep_param_lists", "master_params_to_model_params"],
+    "name", ["network_to_half", "prep_param_lists", "master_params_to_model_params"]
 )
 def test_helpers_of_apex(name: str) -> None:
     text = f"from apex.fp16_utils import *\nfrom apex.fp16_utils import {name}\nx = {name}(y)\n"

@@ -11,13 +11,8 @@ from carried_models import network_read
 from crosscast_migrate.models import installed
 from crosscast_migrate.models.initials import constant, truncated_normal, variance_scaling
 from crosscast_migrate.models.network import Settings, UnreadableError
-from crosscast_migrate.models.rows import Argument, Reading, ignored
-from crosscast_migrate.models.tables import (
-    Fill,
-    ModelReading,
-    ModelTables,
-    ModelWriting,
-)
+from crosscast_migrate.models.rows import REQUIRED, Argument, Reading, arguments
+from crosscast_migrate.models.tables import Fill, ModelReading, ModelTables, ModelWriting
 from crosscast_migrate.models.writing import written
 
 
@@ -36,10 +31,7 @@ NNX = ModelTables(
     title="Flax NNX",
     channels="last",
     initials={
-        kind: {
-            "weight": variance_scaling(1.0, "fan_in", "truncated_normal"),
-            "bias": constant(0.0),
-        }
+        kind: {"weight": variance_scaling(1.0, "fan_in", "truncated_normal"), "bias": constant(0.0)}
         for kind in ("linear", "conv")
     },
     reading=ModelReading(
@@ -52,7 +44,7 @@ NNX = ModelTables(
                     Argument("out_features", "units"),
                     Argument("use_bias", "bias", True),
                     Argument("kernel_init", "weight_initial", None),
-                    *ignored("rngs"),
+                    *arguments("rngs?"),
                 ),
             ),
             "Conv": Reading(
@@ -62,7 +54,7 @@ NNX = ModelTables(
                     Argument("out_features", "filters"),
                     Argument("kernel_size", "kernel"),
                     *_WINDOW,
-                    *ignored("rngs"),
+                    *arguments("rngs?"),
                 ),
                 {"dilation": 1, "groups": 1, "bias": True},
             ),
@@ -237,3 +229,22 @@ def test_initial_weights_without_a_row_are_refused() -> None:
 def test_tables_of_another_type_are_refused(part: Mapping[str, object], message: str) -> None:
     with pytest.raises(TypeError, match=message):
         ModelTables(backend="a", title="A", channels="first", **part)  # type: ignore[arg-type]
+
+
+def test_arguments_in_words() -> None:
+    given = Argument("x", "y", 1.0, others=("z",))
+    assert arguments("units p:rate=0.5 beta==1", "name? pads='same' dims==()", "", given) == (
+        Argument("units", "units", REQUIRED),
+        Argument("p", "rate", 0.5),
+        Argument("beta", "", 1),
+        Argument("name", "_", None),
+        Argument("pads", "pads", "same"),
+        Argument("dims", "", ()),
+        given,
+    )
+
+
+@pytest.mark.parametrize("word", ["p:", "=1", "p:rate:other", "a-b"])
+def test_words_that_are_no_argument(word: str) -> None:
+    with pytest.raises(ValueError, match="is no argument"):
+        arguments(word)

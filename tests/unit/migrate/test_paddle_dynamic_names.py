@@ -7,6 +7,7 @@ import pytest
 from crosscast.messages.source import Source
 from crosscast_migrate.in_place import InPlaceMigration, migrate_in_place
 from crosscast_migrate.registry import codemods_to
+from unit.migrate.migrating import changed
 
 HELPERS = """\
 import paddle.fluid as fluid
@@ -238,3 +239,18 @@ fleet.distributed_optimizer(fluid.optimizer.SGD(0.1)).minimize(loss)
 """
     found = migrate_in_place([Source("train.py", text)], codemods_to("paddle3"))
     assert any("incubate.fleet" in refusal.message for refusal in found.refusals)
+
+
+@pytest.mark.parametrize("given", ["*pair(x)", "x, **given"])
+def test_arguments_that_are_not_visible_go_to_a_function_that_takes_them(given: str) -> None:
+    text = f"""
+import paddle.fluid as fluid
+
+with fluid.dygraph.guard():
+    y = fluid.layers.matmul({given})
+    loss.backward()
+    optimizer.minimize(loss)
+"""
+    after = changed("CM310", text)
+    assert f"y = scaled_matmul({given})" in after
+    assert "def scaled_matmul(x, y, transpose_x=False, transpose_y=False, alpha=1.0" in after

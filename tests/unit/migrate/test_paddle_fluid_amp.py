@@ -207,10 +207,7 @@ def test_what_needs_no_change_stays(text: str) -> None:
             "select half-precision weights differently",
         ),
         ("guard = paddle.fluid.dygraph.amp_guard\n", "used as a value"),
-        (
-            "class Mine(paddle.fluid.dygraph.AmpScaler):\n    pass\n",
-            "used as a value",
-        ),
+        ("class Mine(paddle.fluid.dygraph.AmpScaler):\n    pass\n", "used as a value"),
         (
             "from paddle.fluid.dygraph import AmpScaler\nclass Mine(AmpScaler):\n    pass\n",
             "used as a value",

@@ -13,10 +13,7 @@ from crosscast_paddle.migration.experimental.codemods.paddle_hand_made_masters i
 )
 from crosscast_paddle.migration.experimental.paddle_names.helpers import all_helpers
 from crosscast_paddle.migration.experimental.paddle_names.names import plain
-from crosscast_paddle.migration.experimental.paddle_names.table import (
-    all_rows,
-    rows_for,
-)
+from crosscast_paddle.migration.experimental.paddle_names.table import all_rows, rows_for
 from unit.migrate.migrating import changed, migrate, refused, stays
 
 HEAD = """\
@@ -78,10 +75,7 @@ def test_functions_are_python_and_say_nothing_of_fluid() -> None:
     [
         ("fluid.layers.concat(input=[a, b], axis=1)", "paddle.concat(x=[a, b], axis=1)"),
         ("fluid.layers.leaky_relu(a)", "paddle.nn.functional.leaky_relu(a, negative_slope=0.02)"),
-        (
-            "fluid.layers.softmax(a, True, axis=1)",
-            "paddle.nn.functional.softmax(a, axis=1)",
-        ),
+        ("fluid.layers.softmax(a, True, axis=1)", "paddle.nn.functional.softmax(a, axis=1)"),
         ("fluid.layers.split(a, 2)", "paddle.split(a, 2, axis=-1)"),
         ("fluid.layers.split(a, 2, 0)", "paddle.split(a, 2, 0)"),
         ("fluid.layers.reshape(a, [1], inplace=True)", "paddle.reshape(a, [1])"),
@@ -287,3 +281,30 @@ def test_a_quotient_of_whole_numbers_has_a_note(quotient: str) -> None:
 def test_other_quotients_have_none(quotient: str) -> None:
     found = migrate("CM310", f"{WHOLE}half = {quotient}\n")
     assert "whole" not in found.changes[0].hint
+
+
+PENALTY = """\
+import paddle.fluid as fluid
+
+x = fluid.data("x", [None, 4])
+y = fluid.layers.fc(x, 1)
+(slope,) = fluid.gradients(y, x)
+loss = fluid.layers.reduce_mean(slope)
+fluid.optimizer.SGD(0.1).minimize(loss)
+"""
+
+
+def test_gradients_that_may_be_differentiated_again_are_named() -> None:
+    (refusal,) = migrate("CM310", PENALTY).refusals
+    assert refusal.message.startswith("if these gradients are differentiated again")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("fluid.optimizer.SGD(0.1).minimize(loss)", "exe.run(fetch_list=[loss])"),
+        ("fluid.layers.fc(x, 1)", "fluid.layers.conv2d(x, 1, 3)"),
+    ],
+)
+def test_gradients_that_are_final_or_of_other_layers(old: str, new: str) -> None:
+    assert not migrate("CM310", PENALTY.replace(old, new)).refusals

@@ -20,6 +20,7 @@ from crosscast.messages.source import Source
 from crosscast_migrate.across_frameworks import migrate_across
 from crosscast_migrate.chosen_proof import across_proof
 from crosscast_migrate.schema import migrate_schema
+from crosscast_migrate.summary import across_summary
 from crosscast_parity.checks.check import Check
 from crosscast_parity.compare.migration_proof import FieldProof, Proof, StageProof, prove, stand_in
 from crosscast_parity.planning.stages import proof_stages
@@ -55,7 +56,8 @@ def test_a_proof_that_passes_is_success(tmp_path: Path, monkeypatch: pytest.Monk
     proof = Proof(target="torch", outcome="same", wording=words, stages=stages, fields=(field,))
     answer(monkeypatch, proof)
     found, report = run(tmp_path)
-    assert found.exit_code == 0
+    assert found.exit_code == 1  # the data of the source is left to fill in
+    assert found.stdout.startswith("Done: open: written for torch: ")
     assert report["executed"]
     assert [entry["stage"] for entry in report["stages"]] == ["toy", "BERT"]
     assert "torch: same: toy: 128 windows; BERT: 104 checks" in found.stdout
@@ -63,6 +65,35 @@ def test_a_proof_that_passes_is_success(tmp_path: Path, monkeypatch: pytest.Monk
     page = (tmp_path / "out/report.md").read_text()
     assert "| `optimizer.eps` | same | L1b update |" in page
     assert "| toy | same | 128 windows |\n| BERT | same | 104 checks |" in page
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({}, "converted"),
+        ({"verification": ["same", "same"]}, "verified"),
+        ({"verification": ["same", "cannot be verified here"]}, "converted"),
+        ({"verification": ["same", "different"]}, "open"),
+        ({"fill_in": [{"field": "data.train"}], "verification": ["same"]}, "open"),
+        ({"diagnostics": [{"code": "CC936", "message": "a"}], "verification": ["same"]}, "open"),
+        ({"diagnostics": [{"code": "CC340", "message": "a"}]}, "converted"),
+    ],
+)
+def test_a_migration_across_is_verified_converted_or_open(
+    changes: dict[str, Any], state: str
+) -> None:
+    outcomes = changes.pop("verification", None)
+    targets = [
+        {"target": "torch", "outcome": each, "wording": "it is", "proof": {"words": "as above"}}
+        for each in outcomes or ()
+    ]
+    verification = None if outcomes is None else {"targets": targets, "reading": None}
+    lists = ("targets", "bugs", "fill_in", "not_carried", "diagnostics")
+    data: dict[str, Any] = {name: [] for name in lists}
+    said = across_summary({**data, **changes, "verification": verification})
+    assert said.state == state
+    assert said.done.startswith(f"{state}: ")
+    assert (said.decide == "nothing") == (state != "open")
 
 
 def test_what_cannot_be_verified_here_says_so(

@@ -120,11 +120,7 @@ def test_no_field_of_the_recipe_is_left_out() -> None:
 def test_a_corrected_mistake_is_changed_on_purpose() -> None:
     data = report_of(moved(migration_sources.CLIPS_SCALED))
     (bug,) = data["bugs"]
-    assert (bug["rule"], bug["became"], bug["place"]["line"]) == (
-        "CL301",
-        "changed on purpose",
-        14,
-    )
+    assert (bug["rule"], bug["became"], bug["place"]["line"]) == ("CL301", "changed on purpose", 14)
     assert says(data, 14)["clip"]["became"] == "changed on purpose"
 
 

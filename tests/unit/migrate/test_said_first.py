@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import migration_sources
 from crosscast.cli import app
 from crosscast.messages.console import print_diff
 from crosscast.targets.source_support import migration_apis
+from crosscast_migrate import verifying
 from crosscast_migrate.registry import codemods_to
 from crosscast_reading.lint import fix
 from migration_sources import with_experimental
@@ -38,6 +40,7 @@ def three(found: Any) -> list[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(verifying, "is_installed", lambda name: name != "gone_for_good")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -60,11 +63,22 @@ def test_every_api_has_modules_and_codemods() -> None:
 def test_what_was_done_comes_first(folder: Path, option: str, done: str) -> None:
     (folder / "train.py").write_text(OLD)
     found = migrate("train.py", "--to", "torch.amp", option)
-    assert three(found)[:2] == [done, "nothing"]
-    assert three(found)[2].endswith("not verified")
+    told, decide, risk = three(found)
+    assert re.fullmatch(
+        rf"converted: {re.escape(done)}; \d+ of \d+ names and calls bound.* \(torch .*\)", told
+    )
+    assert decide == "nothing"
+    command = "crosscast migrate train.py --to torch.amp --experimental --verify --run train.py"
+    assert risk.endswith(f"; not verified ({command} verifies it)")
+    assert found.exit_code == 1
+    (folder / "train.py").write_text(OLD)
+    fine = migrate("train.py", "--to", "torch.amp", option, "--no-run")
+    assert fine.exit_code == (1 if option == "--check" else 0)
+    assert fine.stderr == found.stderr
     (folder / "train.py").write_text(OLD)
     data = json.loads(migrate("train.py", "--to", "torch.amp", option, "--json").stdout)
-    assert data["summary"]["done"] == done
+    assert data["summary"]["done"] == told
+    assert data["summary"]["state"] == "converted"
 
 
 def test_what_is_left_is_named(folder: Path) -> None:
@@ -72,7 +86,8 @@ def test_what_is_left_is_named(folder: Path) -> None:
     found = migrate("train.py", "--to", "torch.amp")
     assert found.exit_code == 1
     done, decide, risk = three(found)
-    assert (done, risk) == ("nothing", "none: no file changes")
+    assert done.startswith("open: nothing was changed; ")
+    assert risk == "none: no file changes"
     assert decide.startswith("1 place left as it is: train.py:")
     assert decide.endswith("apex.amp has no scaled_loss")
 
@@ -81,11 +96,66 @@ def test_the_present_api_is_fine(folder: Path) -> None:
     (folder / "train.py").write_text(migration_sources.TORCH)
     found = migrate(".", "--to", "torch.amp")
     assert found.exit_code == 0
-    assert three(found) == [
-        "nothing to change: train.py uses none of the old APIs that torch.amp replaces",
-        "nothing",
-        "none: no file changes",
-    ]
+    done, *rest = three(found)
+    assert rest == ["nothing", "none: no file changes"]
+    assert re.fullmatch(
+        r"nothing to change: train.py uses none of the old APIs that torch.amp replaces; "
+        r"(\d+) of \1 names and calls bound.* \(torch .*\)",
+        done,
+    )
+
+
+def test_what_the_release_lacks_is_open_also_where_nothing_is_to_change(folder: Path) -> None:
+    (folder / "train.py").write_text(migration_sources.TORCH + "torch.gone()\n")
+    for more in ((), ("--no-run",)):
+        found = migrate("train.py", "--to", "torch.amp", *more)
+        assert found.exit_code == 1
+        assert three(found)[1].endswith("torch 2.13.0 has no torch.gone")
+    (folder / "train.py").write_text(OLD + "torch.gone()\n")
+    found = migrate("train.py", "--to", "torch.amp", "--no-run")
+    assert found.exit_code == 1
+    assert three(found)[0].startswith("open: 1 change in 1 file")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("import gone_for_good\n", "gone_for_good, which train.py imports, is not installed"),
+        ("import rows\nimport json\nfrom apex import amp\nfrom . import other\n", ""),
+        ("try:\n    import gone_for_good\nexcept ImportError:\n    pass\n", ""),
+    ],
+)
+def test_why_it_cannot_be_verified_here_is_said(folder: Path, more: str, said: str) -> None:
+    (folder / "rows.py").write_text("x = 3\n")
+    (folder / "train.py").write_text(more + OLD)
+    risk = three(migrate("train.py", "rows.py", "--to", "torch.amp"))[2]
+    assert ("verifies it, not here: " in risk) == bool(said)
+    assert said in risk
+
+
+@pytest.mark.parametrize(
+    ("texts", "script"),
+    [
+        ({"train.py": "", "rows.py": ""}, "'SCRIPT ARG...'"),
+        ({"train.py": "if __name__ == '__main__':\n    pass\n", "rows.py": ""}, "train.py"),
+        ({"a b.py": ""}, "''\"'\"'a b.py'\"'\"''"),
+    ],
+)
+def test_the_command_that_verifies_names_the_script_if_it_is_certain(
+    folder: Path, texts: dict[str, str], script: str
+) -> None:
+    for name, text in texts.items():
+        (folder / name).write_text(OLD + text)
+    risk = three(migrate(".", "--to", "torch.amp"))[2]
+    assert f" --verify --run {script} verifies it" in risk
+
+
+def test_a_run_and_no_run_exclude_each_other(folder: Path) -> None:
+    (folder / "train.py").write_text(OLD)
+    words = ("train.py", "--to", "torch.amp", "--verify", "--run", "train.py", "--no-run")
+    found = migrate(*words)
+    assert found.exit_code == 2
+    assert "choose only one of --run and --no-run" in found.stderr
 
 
 @pytest.mark.parametrize(
@@ -176,7 +246,7 @@ def test_a_file_that_cannot_be_written_is_not_called_written(folder: Path) -> No
     (folder / "train.py").chmod(0o444)
     found = migrate("train.py", "--to", "torch.amp", "--write")
     assert found.exit_code == 2
-    assert three(found)[0] == "nothing was written; 1 change in 1 file found"
+    assert three(found)[0].startswith("open: nothing was written; 1 change in 1 file found")
 
 
 def test_a_file_that_was_named_with_a_dot_is_the_same_file(folder: Path) -> None:
@@ -187,7 +257,7 @@ def test_a_file_that_was_named_with_a_dot_is_the_same_file(folder: Path) -> None
     assert three(found)[1] == "1 file not read: broken.py"
     (folder / "train.py").write_text(OLD)
     found = migrate("./train.py", folder / "train.py", "train.py", "--to", "torch.amp")
-    assert three(found)[0].startswith("1 change in 1 file")
+    assert three(found)[0].startswith("converted: 1 change in 1 file")
 
 
 @pytest.mark.parametrize(

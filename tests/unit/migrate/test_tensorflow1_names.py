@@ -280,3 +280,22 @@ def test_what_slim_never_had_is_refused(text: str) -> None:
     found = migrate("CM401", f"{SESSION}{text}")
     assert "is gone and has no certain counterpart" in found.refusals[0].message
     assert all("tf_slim" not in new for new in found.texts.values())
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('tf.histogram_summary("a", x)', 'tf.summary.histogram("a", x)'),
+        ('tf.train.SummaryWriter("a", g)', 'tf.summary.FileWriter("a", g)'),
+        ("tf.merge_all_summaries()", "tf.summary.merge_all()"),
+        ("tf.mul(x, y)", "tf.multiply(x, y)"),
+    ],
+)
+def test_names_of_before_tensorflow_1(before: str, after: str) -> None:
+    assert f"{after}\n" in changed("CM401", f"{SESSION}{before}\n")
+
+
+def test_names_of_before_tensorflow_1_whose_arguments_moved_stay() -> None:
+    assert "tf.batch_matmul(x, y, True)" in changed(
+        "CM401", f"{SESSION}tf.batch_matmul(x, y, True)\n"
+    )

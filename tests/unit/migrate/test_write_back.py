@@ -116,7 +116,7 @@ def test_the_summary_says_that_nothing_was_written(
     )
     assert found.exit_code == 2
     lines = found.stderr.splitlines()
-    assert lines[0] == "Done: nothing was written; 2 changes in 2 files found"
+    assert lines[0].startswith("Done: open: nothing was written; 2 changes in 2 files found; ")
     assert lines[1] == "Decide: b.py: not written: the file is read-only"
     assert (tmp_path / "a.py").read_text() == OLD
 

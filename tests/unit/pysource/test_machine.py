@@ -98,6 +98,12 @@ STATEMENTS = {
         d.update({'c': 4}, e=5)
         d.setdefault('f', 6)
         return d, d.pop('b'), list(d), list(d.values())""",
+    "containers that hold themselves": """
+        d = {}
+        d['d'] = d
+        x = [d]
+        x.append(x)
+        return d, x""",
     "loops": """
         total = 0
         for i in range(10):

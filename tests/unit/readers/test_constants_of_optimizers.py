@@ -20,7 +20,7 @@ from crosscast_reading.readers.python import config_dicts, mmengine
 from crosscast_tensorflow.reading import model_garden_yaml
 from reading_helpers.reader_texts import read, shell, value_of
 
-from . import yaml_cases as cases
+from .yaml_cases import TEXTS
 
 MOMENTUM = {"optimizer.momentum": 0.8}
 NESTEROV = {"optimizer.momentum": 0.8, "optimizer.nesterov": "yes"}
@@ -32,37 +32,37 @@ SGD = "momentum: 0.8, nesterov: true"
     [
         (
             nemo_yaml.READER,
-            cases.NEMO,
+            TEXTS["nemo"],
             "name: fused_adam",
             "name: sgd\n    momentum: 0.8",
             MOMENTUM,
         ),
         (
             nemo_yaml.READER,
-            cases.NEMO,
+            TEXTS["nemo"],
             "name: fused_adam",
             "name: sgd\n    momentum: 0.8\n    nesterov: true",
             NESTEROV,
         ),
         (
             composer_yaml.READER,
-            cases.COMPOSER,
+            TEXTS["composer"],
             "name: decoupled_adamw",
             "name: decoupled_sgdw\n  momentum: 0.8\n  nesterov: true",
             NESTEROV,
         ),
         (
             torchtune_yaml.READER,
-            cases.TORCHTUNE,
+            TEXTS["torchtune"],
             "torch.optim.AdamW",
             "torch.optim.SGD\n  momentum: 0.8\n  nesterov: true",
             NESTEROV,
         ),
-        (lightning_yaml.READER, cases.LIGHTNING, "momentum: 0.9", SGD, NESTEROV),
-        (model_garden_yaml.READER, cases.GARDEN, "momentum: 0.9", SGD, NESTEROV),
+        (lightning_yaml.READER, TEXTS["lightning"], "momentum: 0.9", SGD, NESTEROV),
+        (model_garden_yaml.READER, TEXTS["garden"], "momentum: 0.9", SGD, NESTEROV),
         (
             paddle_yaml.READER,
-            cases.DETECTION,
+            TEXTS["detection"],
             "momentum: 0.9",
             "momentum: 0.8, use_nesterov: true",
             NESTEROV,

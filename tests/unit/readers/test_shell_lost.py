@@ -27,7 +27,7 @@ def test_a_comment_after_the_backslash_ends_the_command() -> None:
     )
     assert lost.hint == f"in one line: {joined}"
     assert set(flags(joined)) == {
-        *("--task", "--use_fp16", "--batch_size", "--learning_rate", "--do_train"),
+        *("--task", "--use_fp16", "--batch_size", "--learning_rate", "--do_train")
     }
 
 

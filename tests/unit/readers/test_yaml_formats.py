@@ -22,11 +22,10 @@ from crosscast_reading.readers.config import (
     torchtune_yaml,
 )
 from crosscast_reading.readers.config.yaml_format import YamlFormat
-from crosscast_reading.readers.protocol import Reading
 from crosscast_tensorflow.reading import model_garden_yaml
-from reading_helpers.reader_texts import codes, line_of, read, shown, value_of, values_of
+from reading_helpers.reader_texts import codes, read, shown, value_of, values_of
 
-from .yaml_cases import AXOLOTL, CASES, CLAS, DETECTION, FACTORY, NEMO
+from .yaml_cases import CASES, TEXTS
 
 FORMATS = [
     *(accelerate_yaml.READER, axolotl_yaml.READER, composer_yaml.READER, nemo_yaml.READER),
@@ -95,72 +94,25 @@ def test_other_yaml_is_nobodys(text: str) -> None:
     assert [format_.name for format_ in FORMATS if format_.sniff(Source("c.yaml", text))] == []
 
 
-def accelerate(text: str) -> Reading:
-    return read(accelerate_yaml.READER, text, "c.yaml")
-
-
-def test_accelerate_no_is_a_word() -> None:
-    found = accelerate("distributed_type: 'NO'\nmixed_precision: no\nnum_processes: 1\n")
-    assert value_of(found, "precision.enabled") == "never"
-    assert value_of(found, "parallel.kind") == "none"
-
-
-def test_accelerate_with_a_deepspeed_file() -> None:
-    found = accelerate(
-        "distributed_type: DEEPSPEED\nmixed_precision: bf16\ndeepspeed_config:\n"
-        "  deepspeed_config_file: ds.json\n  gradient_accumulation_steps: 2\n"
-    )
-    assert found.mentions == ("ds.json",)
-    assert str(value_of(found, "loss_scaling.mode")).startswith("? ds.json")
-    assert codes(found) == ["CC929", "CC929"]
-
-
-def test_accelerate_with_deepspeed_inside() -> None:
-    found = accelerate(
-        "distributed_type: DEEPSPEED\nmixed_precision: fp16\ndeepspeed_config:\n"
-        "  zero_stage: 3\n  gradient_accumulation_steps: 2\n  gradient_clipping: 1.0\n"
-    )
-    assert value_of(found, "parallel.kind") == "deepspeed_zero3"
-    assert value_of(found, "accumulation.steps") == 2
-    assert value_of(found, "clipping.value") == 1.0
-    assert line_of(found, "accumulation.steps") == 5
-
-
 def test_axolotl_auto_precision_and_contradictions() -> None:
-    found = read(axolotl_yaml.READER, AXOLOTL.replace("bf16: true", "bf16: auto"), "c.yaml")
+    found = read(
+        axolotl_yaml.READER, TEXTS["axolotl"].replace("bf16: true", "bf16: auto"), "c.yaml"
+    )
     assert value_of(found, "precision.compute_dtype") == "bf16_or_fp16"
     assert values_of(found, "precision.dtypes") == {"bfloat16", "float16"}
-    both = read(axolotl_yaml.READER, AXOLOTL + "fp16: true\nwarmup_ratio: 0.1\n", "c.yaml")
+    both = read(axolotl_yaml.READER, TEXTS["axolotl"] + "fp16: true\nwarmup_ratio: 0.1\n", "c.yaml")
     assert sorted(codes(both)) == ["CC925", "CC930"]
 
 
 def test_a_constant_schedule_does_not_warm_up() -> None:
-    text = FACTORY.replace("cosine", "constant")
+    text = TEXTS["factory"].replace("cosine", "constant")
     assert codes(read(llama_factory_yaml.READER, text, "c.yaml")) == ["CC926"]
 
 
-def test_llama_factory_reads_what_pyyaml_reads() -> None:
-    text = FACTORY.replace("1.0e-4", "1e-4")
-    assert "CC924" in codes(read(llama_factory_yaml.READER, text, "c.yaml"))
-
-
-def test_megatron_sizes_that_do_not_fit() -> None:
-    text = NEMO.replace("tensor_model_parallel_size: 2", "tensor_model_parallel_size: 3")
-    assert "CC928" in codes(read(nemo_yaml.READER, text, "c.yaml"))
-
-
-def test_a_paddle_schedule_that_never_falls() -> None:
-    text = DETECTION.replace("gamma: 0.1", "gamma: 1.0").replace("amp: true\n", "")
-    found = read(paddle_yaml.READER, text, "c.yaml")
-    assert value_of(found, "schedule.name") == "constant"
-    assert value_of(found, "precision.enabled") == "inherit"
-    assert found.mentions == ("base.yml",)
-
-
 def test_paddle_static_scale_and_bf16() -> None:
-    static = CLAS.replace("scaling: True", "scaling: False")
+    static = TEXTS["clas"].replace("scaling: True", "scaling: False")
     assert value_of(read(paddle_yaml.READER, static, "c.yaml"), "loss_scaling.mode") == "static"
-    brain = CLAS.replace("level: O2", "level: O2\n  dtype: bfloat16")
+    brain = TEXTS["clas"].replace("level: O2", "level: O2\n  dtype: bfloat16")
     assert value_of(read(paddle_yaml.READER, brain, "c.yaml"), "loss_scaling.mode") == "none"
 
 
@@ -222,7 +174,9 @@ WINDOWS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("line", "expected"), WINDOWS)
 def test_the_windows_of_paddleclas(line: str, expected: dict[str, Any]) -> None:
-    found = read(paddle_yaml.READER, CLAS.replace("  epochs: 90", f"  epochs: 90\n  {line}"), "c")
+    found = read(
+        paddle_yaml.READER, TEXTS["clas"].replace("  epochs: 90", f"  epochs: 90\n  {line}"), "c"
+    )
     assert {name: value_of(found, name) for name in expected} == expected
 
 
@@ -236,11 +190,11 @@ def test_the_windows_of_paddleclas(line: str, expected: dict[str, Any]) -> None:
     ],
 )
 def test_what_paddleclas_does_with_gradients(line: str, kind: str | None, per: str) -> None:
-    found = read(paddle_yaml.READER, CLAS.replace("beta1: 0.9", line), "c.yaml")
+    found = read(paddle_yaml.READER, TEXTS["clas"].replace("beta1: 0.9", line), "c.yaml")
     assert value_of(found, "clipping.kind") == kind
     assert value_of(found, "schedule.stepped_per") == per
     assert value_of(found, "parallel.kind") == "library"
-    epochs = CLAS.replace("warmup_epoch: 5}", "warmup_epoch: 5, by_epoch: True}")
+    epochs = TEXTS["clas"].replace("warmup_epoch: 5}", "warmup_epoch: 5, by_epoch: True}")
     by_epoch = read(paddle_yaml.READER, epochs, "c.yaml")
     assert value_of(by_epoch, "schedule.stepped_per") == "epoch"
 

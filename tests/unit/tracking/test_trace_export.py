@@ -277,11 +277,5 @@ def test_the_command_prints_what_was_written(
     assert not app([*words, "--json"], standalone_mode=False)
     document = json.loads(capsys.readouterr().out)
     assert document["runs"] == [
-        {
-            "name": "a",
-            "trace": str(folder / "trace.jsonl"),
-            "windows": 4,
-            "updates": 3,
-            "points": 5,
-        }
+        {"name": "a", "trace": str(folder / "trace.jsonl"), "windows": 4, "updates": 3, "points": 5}
     ]

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosscast.api.result import Result
+from crosscast.messages.code import Exit
+from crosscast.messages.console import EXIT_FINDINGS, EXIT_OK
 from crosscast.messages.diagnostics import printable
 from crosscast.messages.unread import unread_parts
 
 if TYPE_CHECKING:
-    from crosscast_migrate.summary import Summary
+    from crosscast_migrate.summary import State, Summary
 
 
 class Migration(Result):
@@ -21,6 +23,7 @@ class Migration(Result):
     __slots__ = ()
 
     if TYPE_CHECKING:
+        no_run: bool
 
         @property
         def said(self) -> Summary:
@@ -37,6 +40,21 @@ class Migration(Result):
         done, decide, risk = self.said.lines
         unread = unread_parts(self.diagnostics)
         return done, decide, risk.replace(" ", f" {printable(unread)}; ", 1) if unread else risk
+
+    @property
+    def state(self) -> State:
+        """Whether it is verified, converted, open, or unchanged.
+
+        Verified: it was run, with the same updates. Converted: nothing is left to decide, and it
+        was not run. Open: something is left. Unchanged: there was nothing to convert.
+        """
+        return self.said.state
+
+    @property
+    def _exit_of_state(self) -> Exit:
+        """What the state alone means for the exit code."""
+        fine = ("unchanged", "verified", *(["converted"] if self.no_run else []))
+        return EXIT_OK if self.state in fine else EXIT_FINDINGS
 
     @property
     def _about(self) -> str:

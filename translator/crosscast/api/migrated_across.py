@@ -16,7 +16,7 @@ from crosscast.api.files import Files
 from crosscast.api.migrated import Migration
 from crosscast.api.recipes import LoadedRecipe, read
 from crosscast.messages.code import Exit
-from crosscast.messages.console import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK
+from crosscast.messages.console import EXIT_CANNOT_RUN
 from crosscast.messages.console import exit_code as exit_code_of
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, failure
 
@@ -34,6 +34,8 @@ COLUMNS = ("target", "field", "verdict", "how")
 class Across(Migration):
     """A migration to other frameworks, which is not on disk unless `out` was given."""
 
+    no_run: bool = False
+    """Whether a migration that was not run is good enough."""
     report: Mapping[str, Any]
     """What became of every field, mistake and line, as in report.json."""
     diagnostics: tuple[Diagnostic, ...]
@@ -119,15 +121,15 @@ class Across(Migration):
 
     @property
     def exit_code(self) -> Exit:
-        """0 if nothing is left to fill in, and what was run does what the recipe says."""
+        """0 if the new script was run and does what the recipe says, and nothing is left to decide.
+
+        With `no_run`, also if nothing was run.
+        """
         if code := exit_code_of(self.diagnostics):
             return code
         if any(diagnostic.code in ("CC976", "CC979") for diagnostic in self.diagnostics):
             return EXIT_CANNOT_RUN
-        from crosscast_migrate.report import OTHERWISE
-
-        undecided = any(diagnostic.code in ("CC935", *OTHERWISE) for diagnostic in self.diagnostics)
-        return EXIT_FINDINGS if undecided or _is_open(self.report) else EXIT_OK
+        return self._exit_of_state
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data as `schema/migrate-v1.json` describes it."""
@@ -156,10 +158,12 @@ def across(
     out: Path | None,
     force: bool,
     on_progress: Callable[[Any], None],
+    no_run: bool = False,
 ) -> Across:
     """Migrate one run to other frameworks, and write the scripts with a report if asked.
 
-    `reading`: the program to execute for a proof of what was read, if any.
+    `reading`: the program to execute for a proof of what was read, if any. `no_run`: whether a
+    migration that was not run is good enough.
 
     Raises:
         DiagnosticError: the sources cannot be read or contain no training, a target cannot express
@@ -179,7 +183,9 @@ def across(
     )
     kept = _kept(migrated, out) if out is not None else []
     diagnostics = [*problems, *migrated.diagnostics, *kept]
-    migration = Across(report=report(migrated), diagnostics=tuple(diagnostics), _across=migrated)
+    migration = Across(
+        report=report(migrated), diagnostics=tuple(diagnostics), no_run=no_run, _across=migrated
+    )
     if out is not None:
         migration.write(out, force=force)
     if verify:
@@ -199,7 +205,9 @@ def across(
             diagnostics += run_diagnostics(proof, corrected=False)
         data = report(migrated, verification)
         diagnostics += diagnostics_of(data["verification"])
-        migration = Across(report=data, diagnostics=tuple(diagnostics), _across=migrated)
+        migration = Across(
+            report=data, diagnostics=tuple(diagnostics), no_run=no_run, _across=migrated
+        )
         if out is not None:
             migration.write(out, force=True)
     return migration
@@ -263,10 +271,3 @@ def _kept(across: CrossMigration, root: Path) -> list[Diagnostic]:
         for path in existing(across, root)
         if (root / path).read_text(encoding="utf-8") != across.files[path].text
     ]
-
-
-def _is_open(data: Mapping[str, Any]) -> bool:
-    """Whether a part of the training is left to the user."""
-    from crosscast_migrate.left_open import OWN
-
-    return any(not entry["field"].startswith(OWN) for entry in data["fill_in"])

@@ -13,7 +13,7 @@ from crosscast.api.calls import public
 from crosscast.api.files import counted
 from crosscast.api.migrated import Migration
 from crosscast.messages.code import Exit
-from crosscast.messages.console import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK
+from crosscast.messages.console import EXIT_CANNOT_RUN, EXIT_FINDINGS
 from crosscast.messages.console import exit_code as exit_code_of
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, failure
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 Mode = Literal["diff", "check", "write", "interactive"]
 CHANGES = ("place", "code", "change")
-NOTHING_CHANGED = "nothing was changed"
 COMPARED = ("file", "field", "verdict", "why")
 
 
@@ -43,6 +42,8 @@ class InPlace(Migration):
     said: Summary
     """What was done, what to decide, and what is at risk: a sentence for each."""
     mode: Mode
+    no_run: bool = False
+    """Whether a migration that was not run is good enough."""
     verified: bool
     """Whether both sides were compared."""
     compared: tuple[Comparison, ...] = ()
@@ -110,15 +111,15 @@ class InPlace(Migration):
 
     @property
     def exit_code(self) -> Exit:
-        """0 if nothing is left to decide, and with `check`, nothing changes."""
+        """0 if both sides were run and made the same updates, and nothing is left to decide.
+
+        With `no_run`, also if nothing was run. With `check`, 1 if anything changes.
+        """
         if code := exit_code_of(self.diagnostics):
             return code
         if self.execution is not None and self.execution.outcome == "cannot be verified here":
             return EXIT_CANNOT_RUN
-        other = any(comparison.verdict == "different" for comparison in self.compared)
-        undecided = self.refusals or self.unread or failures(self.problems)
-        open_ = undecided or (self.mode == "check" and self.changed) or other
-        return EXIT_FINDINGS if open_ else EXIT_OK
+        return EXIT_FINDINGS if self.mode == "check" and self.changed else self._exit_of_state
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data as `schema/migrate-v1.json` describes it."""
@@ -180,6 +181,7 @@ def in_place(
     demand: Demand | None,
     ask: Callable[[Question], Answer] | None,
     on_run: Callable[[str], None],
+    no_run: bool = False,
 ) -> InPlace:
     """Change programs, or compute what would change.
 
@@ -193,6 +195,7 @@ def in_place(
         demand: the script to execute, if any.
         ask: decides about every change.
         on_run: called with what is executed.
+        no_run: whether a migration that was not run is good enough.
 
     Raises:
         DiagnosticError: the demand is invalid, a requirement is missing, or standard input cannot
@@ -214,6 +217,7 @@ def in_place(
     from crosscast_migrate.nothing import unread_programs
     from crosscast_migrate.registry import codemod_problems, codemods_to
     from crosscast_migrate.summary import in_place_summary
+    from crosscast_migrate.verifying import how_to_verify
     from crosscast_reading.sources.files import read_all
 
     write = mode in ("write", "interactive")
@@ -234,7 +238,11 @@ def in_place(
     unread = unread_programs(sources, paths, codemods)
     if not migrated.texts and not migrated.refusals and not held:
         never = never_looked_at(codemods)
-        return _nothing(files, migrated, problems, unread, api, never, mode=mode, verify=verify)
+        from crosscast.api.unchanged_in_place import nothing_to_change
+
+        return nothing_to_change(
+            files, migrated, problems, unread, api, never, mode=mode, verify=verify
+        )
     bound = with_unbound(migrated, sources, api)
     migrated = bound.migrated
     compared: list[Comparison] = []
@@ -257,7 +265,9 @@ def in_place(
         failed = write_back(files, migrated)
         problems += failed
         written = not failed
+    how = how_to_verify(paths, sources, api, experimental=experimental, allowed=sorted(allowed))
     proof = in_place_proof(
+        how=how.words,
         verify=verify,
         changed=bool(migrated.texts),
         compared=any(comparison.verdict != "not comparable" for comparison in compared),
@@ -265,12 +275,14 @@ def in_place(
     )
     said = in_place_summary(
         migrated,
-        problems=problems,
+        problems=[*problems, *(each for each in ran if each.severity is Severity.ERROR)],
         unread=list(unread),
         mode=mode,
         written=written,
         compared=compared,
-        proof=proof.words,
+        proof=proof.sentence if execution is None else proof.words,
+        is_same=execution is not None and execution.outcome == "same",
+        bound=bound.words,
         experimental=experimental_words(migrated, codemods),
         not_looked_at=not_looked_at(codemods, (*migrated.changes, *migrated.refusals)),
     )
@@ -278,6 +290,7 @@ def in_place(
         to=api,
         said=said,
         mode=mode,
+        no_run=no_run,
         verified=verify,
         compared=tuple(compared),
         execution=execution,
@@ -285,101 +298,6 @@ def in_place(
         problems=tuple(problems),
         unread=tuple(unread.values()),
         diagnostics=(*problems, *unread.values(), *ran),
-        _files=files,
-        _migrated=migrated,
-    )
-
-
-def bound_only(paths: list[str], api: str) -> InPlace:
-    """Bind programs, and the files that they import, to the present release; change nothing.
-
-    Args:
-        paths: files and folders.
-        api: the API whose release is meant.
-
-    Raises:
-        DiagnosticError: CC970, no index of the release's names is known.
-    """
-    from crosscast_migrate.binding.places import bind_sources
-    from crosscast_migrate.chosen_proof import in_place_proof
-    from crosscast_migrate.in_place import InPlaceMigration
-    from crosscast_migrate.nothing import unread_programs
-    from crosscast_migrate.registry import codemods_to
-    from crosscast_migrate.summary import NO_RISK, Summary, decisions
-    from crosscast_reading.lift.related_files import with_nearby
-    from crosscast_reading.sources.files import read_all
-
-    files, problems = read_all(paths)
-    sources = [file.source for file in files.values()]
-    unread = unread_programs(sources, paths, codemods_to(api))
-    near = with_nearby(sources, [source.name for source in sources]).sources
-    bound = bind_sources(near, api)
-    problems += bound.problems
-    done = f"{NOTHING_CHANGED}; {bound.words}"
-    return InPlace(
-        to=api,
-        said=Summary(
-            done=done, decide=decisions(bound.places, problems, list(unread)), risk=NO_RISK
-        ),
-        mode="check",
-        verified=False,
-        proof=in_place_proof(verify=False, changed=False, compared=False, execution=None),
-        problems=tuple(problems),
-        unread=tuple(unread.values()),
-        diagnostics=(*problems, *unread.values()),
-        _files=files,
-        _migrated=InPlaceMigration(
-            texts={}, added={}, changes=(), refusals=bound.places, problems=()
-        ),
-    )
-
-
-def _nothing(
-    files: Mapping[str, Text],
-    migrated: InPlaceMigration,
-    problems: Sequence[Diagnostic],
-    unread: Mapping[str, Diagnostic],
-    api: str,
-    never: Sequence[str],
-    *,
-    mode: Mode,
-    verify: bool,
-) -> InPlace:
-    """Say why there is nothing to change; that is fine only for programs of the present API."""
-    from crosscast.targets.source_support import migration_apis
-    from crosscast_migrate.chosen_proof import in_place_proof
-    from crosscast_migrate.nothing import (
-        already_there,
-        nothing_for,
-        places_by_api,
-        programs_of,
-    )
-    from crosscast_migrate.summary import NO_RISK, NOTHING, Summary, decisions
-
-    sources = [file.source for file in files.values()]
-    programs = programs_of(sources)
-    programs.unread |= unread
-    failed = bool(failures(problems))
-    words = already_there(programs, api)
-    apis, own = migration_apis(), {*migration_apis()[api].modules}
-    near = [name for name, other in apis.items() if not words or own & {*other.modules}]
-    others = places_by_api(sources, [other for other in near if other != api])
-    fits = any(others.values())
-    diagnostics = [*problems, *unread.values()]
-    decide = decisions((), problems, list(unread), never if words else ())
-    if not failed and (fits or not words):  # a file that is missing says enough
-        diagnostics.append(nothing_for(programs, api, others))
-        decide = diagnostics[-1].hint
-    done = NOTHING if failed or fits or not words else words
-    return InPlace(
-        to=api,
-        said=Summary(done=done, decide=decide, risk=NO_RISK),
-        mode=mode,
-        verified=verify,
-        proof=in_place_proof(verify=True, changed=False, compared=False, execution=None),
-        problems=tuple(problems),
-        unread=tuple(unread.values()),
-        diagnostics=tuple(diagnostics),
         _files=files,
         _migrated=migrated,
     )

@@ -66,6 +66,7 @@ def migrate(
     allow: Words = (),
     experimental: bool = False,
     check_only: bool = False,
+    no_run: bool = False,
     on_run: Callable[[str], None] | None = None,
 ) -> InPlace: ...
 
@@ -90,6 +91,7 @@ def migrate(
     allow: Words = (),
     experimental: bool = False,
     check_only: bool = False,
+    no_run: bool = False,
     keep_bugs: bool = False,
     set: Texts = (),
     version: Texts = (),
@@ -160,6 +162,13 @@ def migrate(
             "whoever wrote or migrated the program."
         ),
     ] = False,
+    no_run: Annotated[
+        bool,
+        Parameter(
+            "A migration that was not run is good enough: without it, only one that was run ends "
+            "with 0."
+        ),
+    ] = False,
     keep_bugs: Annotated[bool, Parameter("Keep mistakes that a recipe can express.")] = False,
     set: Annotated[
         Texts,
@@ -173,8 +182,9 @@ def migrate(
     """Update programs to the current API of their framework, or move them to another framework.
 
     Programs are only parsed; `run` and `verify` execute them. In place, `write` changes no files
-    if a run shows that they train differently, and changes make the result not `ok` only with
-    `check`. Without `experimental`, a warning says how many places experimental migrations would
+    if a run shows that they train differently. The result is `ok` if it is verified, or, with
+    `no_run`, if it is converted and nothing is left to decide; with `check`, only if nothing
+    changes. Without `experimental`, a warning says how many places experimental migrations would
     change. `keep_bugs` and `set` are for another framework.
 
     Args:
@@ -201,6 +211,8 @@ def migrate(
     wanted = wanted or [_fitting(named)]
     if run and not verify:
         raise failure("CC970", "--run needs --verify")
+    if run and no_run:
+        raise failure("CC970", "choose only one of --run and --no-run")
     if (python or old_python) and not run:
         raise failure("CC970", "--python and --old-python need --run")
     apis = [name for name in wanted if name in migration_apis()]
@@ -214,7 +226,8 @@ def migrate(
             raise failure("CC970", message)
         if check and (write or ask):
             raise failure("CC970", "choose only one of check, write and ask")
-        from crosscast.api.migrated_in_place import bound_only, in_place
+        from crosscast.api.migrated_in_place import in_place
+        from crosscast.api.unchanged_in_place import bound_only
         from crosscast_migrate.allowed_changes import allowed
         from crosscast_migrate.executed_proof import Demand
 
@@ -244,6 +257,7 @@ def migrate(
             demand=demand if run else None,
             ask=ask,
             on_run=on_run or (lambda name: None),
+            no_run=no_run,
         )
     if not is_target(wanted):
         raise DiagnosticError(unknown(wanted))
@@ -275,6 +289,7 @@ def migrate(
         out=Path(out) if out is not None else None,
         force=force,
         on_progress=on_progress or (lambda progress: None),
+        no_run=no_run,
     )
 
 

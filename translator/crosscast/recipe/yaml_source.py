@@ -76,6 +76,17 @@ def parse(text: str, file: str, *, max_nodes: int = MAX_NODES) -> YamlDocument:
     return _Builder(text, file, max_nodes).build()
 
 
+def document_of(data: Any, file: str) -> YamlDocument:
+    """Wrap data that is in memory already: nothing of it has a place."""
+    return YamlDocument(file, _frozen(data))
+
+
+def _frozen(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {key: _frozen(value) for key, value in data.items()}
+    return tuple(map(_frozen, data)) if isinstance(data, list | tuple) else data
+
+
 class _Builder:
     def __init__(self, text: str, file: str, max_nodes: int) -> None:
         self.file = file

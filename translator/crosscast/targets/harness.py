@@ -119,6 +119,8 @@ class Updates:
     """Versions whose Adam adds epsilon at another place; None if there are none."""
     stand_ins: tuple[str, ...] = ()
     """Packages of which the backend's folder `stand_ins` has one for programs that miss them."""
+    on_cpu: str = ""
+    """Environment variable with which what programs move to a GPU stays on the CPU."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crosscast_migrate.binding.index import Entry, Index, Signature
+from crosscast_migrate.binding.index import Index, Past, Signature
+from crosscast_migrate.binding.own_classes import Kind, OwnClasses
 from crosscast_reading.pysource.names.lookup import bindings_of
 from crosscast_reading.pysource.programs.meaning import meanings_of
 
@@ -32,14 +33,15 @@ _ASKING = r"hasattr|version|VERSION|find_spec|['\"]{name}['\"]|is_{name}_availab
 class Unbound:
     """A place that a release refuses. `what`: the name or the call; `why`: in words.
 
-    `existing`: public names of the release that end like a name that it lacks. `accepted`: the
-    arguments of what is called, in words.
+    `existing`: public names of the release that end like a name that it lacks. `past`: what became
+    of that name, if it is known. `accepted`: the arguments of what is called, in words.
     """
 
     span: Span
     what: str
     why: str
     existing: tuple[str, ...] = ()
+    past: Past | None = None
     accepted: str = ""
     is_call: bool = False
 
@@ -78,16 +80,25 @@ def bind(program: Program, index: Index) -> Bound:
         for node in module.every(ast.Attribute)
         if isinstance(node.ctx, ast.Store)
     )
+    own = OwnClasses(program, index)
     for module in program.modules:
-        _Binder(module, index, bound, stored).bind()
+        _Binder(module, index, bound, stored, own).bind()
     return bound
 
 
 class _Binder:
     """Binds one module. `stored`: attributes that the program itself gives to objects."""
 
-    def __init__(self, module: Module, index: Index, bound: Bound, stored: frozenset[str]) -> None:
+    def __init__(
+        self,
+        module: Module,
+        index: Index,
+        bound: Bound,
+        stored: frozenset[str],
+        own: OwnClasses,
+    ) -> None:
         self._stored = stored
+        self._own = own
         self._module = module
         self._index = index
         self._bound = bound
@@ -99,7 +110,7 @@ class _Binder:
                 continue
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    self._import(node, alias.name)
+                    self._import_module(node, alias.name)
             elif isinstance(node, ast.ImportFrom):
                 self._import_from(node)
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
@@ -108,20 +119,32 @@ class _Binder:
             if not self._module.is_dead(call.node):
                 self._call(call)
 
-    def _import(self, node: ast.stmt, name: str) -> bool:
-        """Bind the name of an import; tell whether it exists or is of no indexed package."""
+    def _import(self, node: ast.stmt, name: str, meant: str = "") -> bool:
+        """Bind the name of an import; tell whether it exists or is of no indexed package.
+
+        `meant`: what is taken of it, if that is one name.
+        """
         if name.partition(".")[0] not in self._index.packages:
             return True
         if self._is_own(name):
             return True
         entry = self._index.entry(name)
-        return self._note(node, name, "" if entry is not None else self._lacks(name))
+        return self._note(node, name, "" if entry is not None else self._lacks(name), meant=meant)
+
+    def _import_module(self, node: ast.stmt, name: str, meant: str = "") -> bool:
+        """Bind the name of a module; another object of the name cannot be imported from."""
+        fits = self._import(node, name, meant)
+        if fits and not self._index.may_be_module(name) and not self._is_own(name):
+            release = self._index.title(name.partition(".")[0])
+            return self._note(node, name, f"{name} is no module in {release}")
+        return fits
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         base = node.module or ""
         if node.level or base.partition(".")[0] not in self._index.packages or self._is_own(base):
             return
-        if not self._import(node, base):
+        taken = [f"{base}.{alias.name}" for alias in node.names if alias.name != "*"]
+        if not self._import_module(node, base, taken[0] if len(taken) == 1 else ""):
             return
         for alias in node.names:
             if alias.name != "*":
@@ -138,55 +161,95 @@ class _Binder:
         path = self._path(node.value)
         if path:
             base = self._index.entry(path)
+            if self._index.is_no_attribute(path, node.attr):
+                release = self._index.title(path.partition(".")[0])
+                why = f"{path} is a function in {release} and has no {node.attr}"
+                self._note(node, f"{path}.{node.attr}", why)
             if base is None or base.kind not in ("module", "class"):
                 return
             entry = self._index.attribute(base, node.attr)
             name = f"{path}.{node.attr}"
-            self._note(node, name, "" if entry is not None else self._lacks(name))
+            why = "" if entry is not None else self._lacks(name)
+            self._note(node, name, why, meant=self._spelled(node, name))
             return
-        classes = self._classes(node.value)
-        if not classes:
+        kinds = self._kinds(node.value)
+        if not kinds or node.attr in self._stored:
             return
-        if node.attr in self._stored:
-            return
-        lacking = [name for name, entry in classes if not self._has(entry, node.attr)]
-        if len(lacking) == len(classes):
+        lacking = [kind.name for kind in kinds if not kind.has(node.attr, self._index)]
+        if len(lacking) == len(kinds):
             release = self._index.title(lacking[0].partition(".")[0])
             text = self._module.text(node)
             self._note(node, text, f"{lacking[0]} has no {node.attr} in {release}")
         else:
             self._bound.bound += 1
 
-    def _has(self, entry: Entry, name: str) -> bool:
-        return self._index.attribute(entry, name) is not None
+    def _spelled(self, node: ast.Attribute, name: str) -> str:
+        """The longest dotted name that begins with an attribute."""
+        here: ast.AST | None = self._module.parent(node)
+        while isinstance(here, ast.Attribute):
+            name = f"{name}.{here.attr}"
+            here = self._module.parent(here)
+        return name
 
     def _call(self, call: Call) -> None:
         function = call.node.func
         path = self._path(function)
         if path:
-            entry = self._index.entry(path)
-            if entry is not None:
-                self._fits(call, path, self._index.signatures(entry, path))
+            self._named_call(call, path)
             return
-        if not isinstance(function, ast.Attribute) or self._path(function.value):
+        if not isinstance(function, ast.Attribute):
+            self._own_call(call)
             return
-        classes = self._classes(function.value)
-        if classes:
-            held = [entry for _, entry in classes if self._has(entry, function.attr)]
-            signatures = [self._index.signature(entry, function.attr) for entry in held]
-            self._fits(call, f"{classes[0][0]}.{function.attr}", signatures)
-        elif not meanings_of(function.value, self._module) and self._is_used_package():
+        if self._path(function.value):
+            return
+        kinds = self._kinds(function.value)
+        if kinds:
+            method, index = function.attr, self._index
+            held = [kind for kind in kinds if kind.has(method, index)]
+            ways = [way for kind in held for way in kind.signatures(method, index)]
+            self._fits(call, f"{kinds[0].name}.{method}", ways)
+        elif self._is_unknown(function.value):
             self._bound.unknown += 1
+
+    def _named_call(self, call: Call, path: str) -> None:
+        """Bind a call of what a dotted name says; `Base.__init__(self, ...)` without `self`."""
+        base, _, last = path.rpartition(".")
+        above = self._index.entry(base) if last == "__init__" else None
+        if above is not None and above.kind == "class":
+            if call.node.args and not isinstance(call.node.args[0], ast.Starred):
+                self._fits(call, path, self._index.signatures(above, base), given=1)
+            return
+        entry = self._index.entry(path)
+        if entry is not None:
+            self._fits(call, path, self._index.signatures(entry, path))
+
+    def _own_call(self, call: Call) -> None:
+        """Bind the call of a class of the program that has the constructor of a library's."""
+        made = [self._own.constructed(m.name) for m in call.meanings if m.kind == "symbol"]
+        kinds = [kind for kind in made if kind is not None]
+        if kinds and len(kinds) == len(call.meanings):
+            ways = [way for kind in kinds for way in kind.signatures("__init__", self._index)]
+            self._fits(call, kinds[0].name, ways)
+
+    def _is_unknown(self, node: ast.expr) -> bool:
+        """Whether an object may be of the library, and nothing tells its class."""
+        owner = self._owner_of_super(node)
+        if owner:
+            return self._own.derives(owner)
+        return not meanings_of(node, self._module) and self._is_used_package()
 
     def _is_used_package(self) -> bool:
         imports = self._module.imports.values()
         return any(target.partition(".")[0] in self._index.packages for target in imports)
 
-    def _fits(self, call: Call, name: str, signatures: Sequence[Signature | None]) -> None:
+    def _fits(
+        self, call: Call, name: str, signatures: Sequence[Signature | None], *, given: int = 0
+    ) -> None:
+        """Write a call down. `given`: arguments by position that are not of the signature."""
         node = call.node
         starred = any(isinstance(each, ast.Starred) for each in node.args)
         is_open = starred or any(keyword.arg is None for keyword in node.keywords)
-        count = sum(not isinstance(each, ast.Starred) for each in node.args)
+        count = sum(not isinstance(each, ast.Starred) for each in node.args) - given
         names = [keyword.arg for keyword in node.keywords if keyword.arg]
         refusals = [
             signature.refusal(0 if starred else count, names, is_open=is_open) if signature else ""
@@ -216,21 +279,47 @@ class _Binder:
             return ""
         return ".".join((target, *reversed(parts)))
 
-    def _classes(self, node: ast.expr) -> list[tuple[str, Entry]]:
-        """The classes of the library that an object may have; none if it may be anything else."""
-        classes: list[tuple[str, Entry]] = []
+    def _kinds(self, node: ast.expr) -> list[Kind]:
+        """The classes that an object may have; none if it may be anything else."""
+        owner = self._owner_of_super(node)
+        if owner:
+            above = self._own.above(owner)
+            return [] if above is None else [above]
+        kinds: list[Kind] = []
         for meaning in meanings_of(node, self._module):
-            package = meaning.name.partition(".")[0]
-            # An object that an annotation tells of may be of a class derived from it.
-            if meaning.kind != "instance" or meaning.call is None:
+            if meaning.kind != "instance":
                 return []
-            if package not in self._index.packages:
+            if ":" in meaning.name:
+                kind = self._own.kind(meaning.name, exactly=meaning.call is not None)
+            elif meaning.call is None:
+                return []  # what an annotation tells of may be of a class derived from it
+            else:
+                kind = self._of_library(meaning.name)
+            if kind is None:
                 return []
-            entry = self._index.entry(meaning.name)
-            if entry is None or entry.kind != "class":
-                return []
-            classes.append((meaning.name, entry))
-        return classes
+            kinds.append(kind)
+        return kinds
+
+    def _of_library(self, name: str) -> Kind | None:
+        if name.partition(".")[0] not in self._index.packages:
+            return None
+        entry = self._index.entry(name)
+        return Kind(name, entry) if entry is not None and entry.kind == "class" else None
+
+    def _owner_of_super(self, node: ast.expr) -> str:
+        """The class of the program in whose method `super()` stands; empty for anything else."""
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+            return ""
+        function = self._module.function_of(node)
+        if node.func.id != "super" or function is None:
+            return ""
+        owner = self._module.parent(function)
+        if not isinstance(owner, ast.ClassDef):
+            return ""
+        named = node.args[0] if node.args else None
+        if named is not None and not (isinstance(named, ast.Name) and named.id == owner.name):
+            return ""
+        return f"{self._module.source.name}:{self._module.qualname(owner)}"
 
     def _note(
         self,
@@ -238,6 +327,8 @@ class _Binder:
         what: str,
         why: str,
         refusing: Signature | None = None,
+        *,
+        meant: str = "",
     ) -> bool:
         """Write a use down; tell whether it fits.
 
@@ -246,6 +337,7 @@ class _Binder:
             what: what it names.
             why: why it does not fit; empty if it does.
             refusing: of a call, the signature that it does not fit.
+            meant: the longest name that begins with it.
         """
         if not why:
             self._bound.bound += 1
@@ -258,6 +350,7 @@ class _Binder:
                     what,
                     why,
                     () if refusing else tuple(self._index.ending_like(what)),
+                    None if refusing else self._index.past(meant or what),
                     refusing.words if refusing else "",
                     refusing is not None,
                 )

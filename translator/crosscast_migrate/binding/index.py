@@ -24,6 +24,15 @@ from typing import Any, Literal
 
 from crosscast.targets.source_support import load_object
 
+_OF_FUNCTIONS = (
+    "cache_clear",
+    "cache_info",
+    "cache_parameters",
+    "dispatch",
+    "register",
+    "registry",
+)
+"""What functools gives to functions."""
 _SHOWN = 2
 """Names that are offered for one that does not exist."""
 
@@ -43,14 +52,32 @@ class Entry:
 OPAQUE = Entry("opaque")
 
 
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A name of an earlier release. `now`: where the same object is, empty if nowhere.
+
+    `last`: the last release known to have the name; `without`: the next one that is known.
+    """
+
+    name: str
+    last: str
+    without: str
+    now: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicNames:
     """What a package knows of the names of its framework's releases."""
 
     file: Path
     """The index, compressed."""
+    past: Path | None = None
+    """The names that earlier releases had, compressed: see `make_past`."""
     added: frozenset[str] = frozenset()
-    """Names that other packages add to it: they exist where these are installed."""
+    """Names that exist and are not seen: other packages add them, or the call of a class makes an
+    object of another one."""
+    members: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Attributes that the objects of a class have only elsewhere, as with another backend."""
     signatures: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Signatures that Python does not tell, as in an index, by the name that is called; a call must
     fit one of them."""
@@ -59,13 +86,22 @@ class PublicNames:
 class Index:
     """The names of one set of releases."""
 
-    def __init__(self, document: Mapping[str, Any], names: PublicNames | None = None) -> None:
+    def __init__(
+        self,
+        document: Mapping[str, Any],
+        names: PublicNames | None = None,
+        past: Mapping[str, Any] | None = None,
+    ) -> None:
         self.releases: Mapping[str, str] = document["releases"]
         self._added = names.added if names else frozenset()
         self._signatures = names.signatures if names else {}
         self._modules: Mapping[str, Mapping[str, Any]] = document["modules"]
         self._objects: Sequence[Mapping[str, Any]] = document["objects"]
         self._unread: Mapping[str, str] = document["unread"]
+        self._past = past or {}
+        members = names.members.items() if names else ()
+        places = [(self.entry(name), added) for name, added in members]
+        self._members = {place.number: added for place, added in places if place is not None}
 
     @classmethod
     @cache
@@ -78,8 +114,7 @@ class Index:
         names = load_object(place)
         if not isinstance(names, PublicNames):
             raise TypeError(f"{place} is no PublicNames")
-        with lzma.open(names.file, "rt", encoding="utf-8") as stream:
-            return cls(json.load(stream), names)
+        return cls(_read(names.file), names, _read(names.past) if names.past else None)
 
     @property
     def packages(self) -> frozenset[str]:
@@ -89,6 +124,15 @@ class Index:
     def title(self, package: str) -> str:
         """A package with its version, for messages."""
         return f"{package} {self.releases[package].partition('+')[0]}"
+
+    def past_names(self, package: str) -> list[str]:
+        """Return the names that earlier releases of a package had and this one lacks."""
+        known = self._past.get(package, {"names": {}})["names"]
+        return [f"{module}.{name}" for module, names in known.items() for name in names]
+
+    def is_added(self, name: str) -> bool:
+        """Whether a name exists though it is not seen."""
+        return name in self._added
 
     def entry(self, name: str) -> Entry | None:
         """Return the entry of a dotted name; None if its package has no such name."""
@@ -105,6 +149,26 @@ class Index:
                 return None
             place = inner
         return place
+
+    def may_be_module(self, name: str) -> bool:
+        """Whether imports reach a module of a name that exists, as far as that is known."""
+        parts = name.split(".")
+        return not any(self.is_function(".".join(parts[: n + 1])) for n in range(len(parts)))
+
+    def is_function(self, name: str) -> bool:
+        """Whether a name is one of a function or class, which hides no module."""
+        place = self.entry(name)
+        found = place is not None and place.kind in ("class", "function")
+        return found and name not in self._modules
+
+    def is_no_attribute(self, name: str, attribute: str) -> bool:
+        """Whether a name is one of a function, which has no such attribute."""
+        place = self.entry(name)
+        if place is None or place.kind != "function" or name in self._modules:
+            return False
+        described = self._objects[place.number]  # it may be a class of which no more is known
+        known = described.get("call") is not None and not described.get("open")
+        return known and not attribute.startswith("_") and attribute not in _OF_FUNCTIONS
 
     def names_in(self, name: str) -> frozenset[str] | None:
         """Return the public names in a module; None if the name is not one of a module."""
@@ -137,6 +201,24 @@ class Index:
         own = [place for place in places if place.partition(".")[0] == package]
         return sorted(own, key=lambda place: (place.count("."), place))[:_SHOWN]
 
+    def past(self, name: str) -> Past | None:
+        """Return what is known of a name that the release lacks; None if no release had it.
+
+        Of a name within something that has another one by now, the new one has the rest as well.
+        """
+        known = self._past.get(name.partition(".")[0])
+        parts = name.split(".")
+        for count in range(len(parts), 1, -1) if known else ():
+            module, short = ".".join(parts[: count - 1]), parts[count - 1]
+            found = known["names"].get(module, {}).get(short) if known else None
+            if known and found:
+                last, now = found
+                releases, rest = known["releases"], parts[count:]
+                now = ".".join((now, *rest)) if now else ""
+                here = ".".join(parts[:count])
+                return Past(here, releases[last], releases[last + 1], now)
+        return None
+
     def _of_module(self, path: str, name: str) -> Entry | None:
         full = f"{path}.{name}"
         if name.startswith("_") or full in self._unread or full in self._added:
@@ -159,17 +241,22 @@ class Index:
         for described in self._line(number):
             if name in described.get("members", ()) or name in described.get("set", ()):
                 return OPAQUE
+        if any(name in self._members.get(each, ()) for each in self._numbers(number)):
+            return OPAQUE
         return OPAQUE if self.is_open(number) else None
 
     def _line(self, number: int) -> Iterator[Mapping[str, Any]]:
         """Yield a class and all its bases."""
+        yield from map(self._objects.__getitem__, self._numbers(number))
+
+    def _numbers(self, number: int) -> Iterator[int]:
         waiting, seen = [number], set()
         while waiting:
             here = waiting.pop(0)
             if here in seen:
                 continue
             seen.add(here)
-            yield self._objects[here]
+            yield here
             waiting += [base for base in self._objects[here].get("bases", ()) if base is not None]
 
     def is_open(self, number: int) -> bool:
@@ -247,6 +334,12 @@ class Signature:
         return ""
 
 
+def _read(file: Path) -> Mapping[str, Any]:
+    with lzma.open(file, "rt", encoding="utf-8") as stream:
+        document: Mapping[str, Any] = json.load(stream)
+    return document
+
+
 @cache
 def _parsed(text: str | None) -> Signature | None:
     if text is None:
@@ -266,9 +359,12 @@ def _parsed(text: str | None) -> Signature | None:
         elif word.startswith("*"):
             by_position, any_number = False, word != "*"
         else:
+            # After one with a default, Python lets none be without: a default that is
+            # `inspect.Parameter.empty` looks like none.
+            optional = word.endswith("=") or (by_position and len(required) < len(positional))
             positional += [name] if by_position else []
             named.add(name)
-            required |= set() if word.endswith("=") else {name}
+            required |= set() if optional else {name}
     return Signature(
         tuple(positional),
         frozenset(named - set(only_positional)),

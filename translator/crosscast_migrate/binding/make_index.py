@@ -28,7 +28,9 @@ from crosscast_migrate.binding.told_by_source import (
     kept_keywords,
     set_by_methods,
     sets_by_name,
+    with_empty_default,
 )
+from crosscast_migrate.binding.told_by_wrappers import keywords_of_wrappers
 
 LEFT_OUT = (
     "python",
@@ -217,16 +219,21 @@ def signature(
             return None
         if parameters[0].kind is not inspect.Parameter.VAR_POSITIONAL:
             parameters = parameters[1:]
-    words, more = _words(parameters), None
-    if parameters and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD:
-        more = kept_keywords(function, owner, name)
-    if more is None:
+    words = _words(parameters, with_empty_default(function))
+    takes_any = bool(parameters) and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD
+    names = kept_keywords(function, owner, name) if takes_any else set()
+    taken = keywords_of_wrappers(function)
+    if taken is not None:  # they may give what is required
+        words = [each if each[0] in "/*" else f"{each.rstrip('=')}=" for each in words]
+        names = None if names is None else names | taken
+    if names is None:
         return " ".join(words)
-    words.pop()
-    if more - {word.rstrip("=") for word in words}:
-        if not any(word.startswith("*") for word in words):
-            words.append("*")
-        words += sorted(f"{each}=" for each in more - {word.rstrip("=") for word in words})
+    if takes_any:
+        words.pop()
+    more = names - {word.rstrip("=") for word in words}
+    if more and not any(word.startswith("*") for word in words):
+        words.append("*")
+    words += sorted(f"{each}=" for each in more)
     return " ".join(words)
 
 
@@ -236,7 +243,7 @@ _MARKS: dict[object, str] = {
 }
 
 
-def _words(parameters: list[inspect.Parameter]) -> list[str]:
+def _words(parameters: list[inspect.Parameter], optional: frozenset[str]) -> list[str]:
     words: list[str] = []
     before = None
     for parameter in parameters:
@@ -245,7 +252,7 @@ def _words(parameters: list[inspect.Parameter]) -> list[str]:
             words.append("/")
         if kind is inspect.Parameter.KEYWORD_ONLY and not any(w.startswith("*") for w in words):
             words.append("*")
-        has_default = parameter.default is not inspect.Parameter.empty
+        has_default = parameter.default is not inspect.Parameter.empty or parameter.name in optional
         words.append(_MARKS.get(kind, "") + parameter.name + ("=" if has_default else ""))
         before = kind
     if before is inspect.Parameter.POSITIONAL_ONLY:

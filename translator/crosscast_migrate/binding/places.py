@@ -111,10 +111,23 @@ def _programs_and_rest(sources: Sequence[Source]) -> Iterator[Sequence[Source]]:
 
 
 def _result(unbound: Unbound) -> Result:
+    past = unbound.past
+    existing = " and ".join(unbound.existing)
     if unbound.is_call:
         hint = f"it takes {unbound.accepted}" if unbound.accepted else "it takes no arguments"
-    elif unbound.existing:
-        hint = f"there is {' and '.join(unbound.existing)}: compare what it does"
+    elif past is not None and past.now and _last(past.now) == _last(past.name):
+        hint = f"{past.name} of {past.last} moved: it is {past.now}"
+    elif past is not None and past.now:
+        hint = f"{past.name} of {past.last} was renamed: it is {past.now}"
+    elif past is not None and existing:
+        hint = (
+            f"{past.name} of {past.last} was removed before {past.without}; there is {existing}: "
+            "compare what it does"
+        )
+    elif past is not None:
+        hint = f"{past.name} of {past.last} was removed before {past.without}"
+    elif existing:
+        hint = f"there is {existing}: compare what it does"
     else:
         hint = "it was removed, moved, or never was public: see the notes of the releases"
     return Result(
@@ -124,3 +137,7 @@ def _result(unbound: Unbound) -> Result:
         span=unbound.span,
         hint=hint,
     )
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]

@@ -67,6 +67,24 @@ def _tree(function: Any) -> ast.FunctionDef | None:
     return first if isinstance(first, ast.FunctionDef) else None
 
 
+def with_empty_default(function: Any) -> frozenset[str]:
+    """The parameters whose default is what stands for none: `default=inspect.Signature.empty`."""
+    tree = _tree(inspect.unwrap(function))
+    if tree is None:
+        return frozenset()
+    given = tree.args
+    positional = [*given.posonlyargs, *given.args]
+    first = len(positional) - len(given.defaults)
+    pairs: list[tuple[ast.arg, ast.expr | None]] = []
+    pairs += [*zip(positional[first:], given.defaults, strict=True)]
+    pairs += [*zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    return frozenset(
+        parameter.arg
+        for parameter, default in pairs
+        if isinstance(default, ast.Attribute) and default.attr in ("empty", "_empty")
+    )
+
+
 def _taken(tree: ast.AST, kept: str) -> Iterator[str]:
     each_name = {target for node in ast.walk(tree) for target in _loop_targets(node, kept)}
     for node in ast.walk(tree):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,14 +47,52 @@ def complement(value: float) -> float:
     return round(1.0 - value, 12)
 
 
-def ignored(*names: str) -> tuple[Argument, ...]:
-    """Return arguments that do not change what is computed."""
-    return tuple(Argument(name, "_", None) for name in names)
+_WORD = re.compile(
+    r"(?P<name>\w+)(:(?P<setting>\w+))?((?P<sign>==?)(?P<default>\S+)|(?P<ignored>\?))?"
+)
 
 
-def must(name: str, default: Any) -> Argument:
-    """Return an argument that must have its default."""
-    return Argument(name, "", default)
+def arguments(*parts: str | Argument) -> tuple[Argument, ...]:
+    """Return the arguments of a signature, in their order.
+
+    Args:
+        parts: Arguments, or texts with some of them in words: `units` is required and the setting
+            of the same name, `p:rate=0.5` is the setting `rate` with a default, `beta==1` must have
+            its default, `name?` does not change what is computed. No default has a blank.
+    """
+    found: list[Argument] = []
+    for part in parts:
+        found += map(_argument, part.split()) if isinstance(part, str) else [part]
+    return tuple(found)
+
+
+def _argument(word: str) -> Argument:
+    match = _WORD.fullmatch(word)
+    if match is None:
+        raise ValueError(f"{word!r} is no argument")
+    name, sign = match["name"], match["sign"]
+    if match["ignored"]:
+        return Argument(name, "_", None)
+    default = ast.literal_eval(match["default"]) if sign else REQUIRED
+    return Argument(name, "" if sign == "==" else match["setting"] or name, default)
+
+
+def reading(
+    kind: str,
+    *parts: str | Argument,
+    tensors: int = 1,
+    call: tuple[str | Argument, ...] = (),
+    note: str = "",
+    **fixed: Any,
+) -> Reading:
+    """Return a row: see `Reading`, and `arguments` for its parts."""
+    return Reading(kind, arguments(*parts), fixed, tensors, arguments(*call), note)
+
+
+def calls(**layers: str) -> dict[str, tuple[str, ...]]:
+    """Return how layers are written, from texts of their calls: the class and its arguments."""
+    parts = {kind: text.removesuffix(")").partition("(") for kind, text in layers.items()}
+    return {kind: (made, *given.split(", ")) for kind, (made, _, given) in parts.items()}
 
 
 ARITHMETIC: Mapping[str, str] = {

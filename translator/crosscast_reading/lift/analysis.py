@@ -9,19 +9,33 @@ from typing import TYPE_CHECKING
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
 from crosscast.recipe.fill_in import Mark
-from crosscast_reading.facts.fact import Fact, Layer
+from crosscast_reading.facts.fact import Fact, Layer, PlainValue
 from crosscast_reading.facts.profile import Profile, profile_of
-from crosscast_reading.lift.filled_in import without_filled_in
-from crosscast_reading.lift.launch_assumptions import assumptions
 from crosscast_reading.lift.precedence import Settlement, settle
 from crosscast_reading.lift.separate_programs import trained_apart
 from crosscast_reading.pysource.names.reached import unreached
+from crosscast_reading.readers.evaluations import evaluates
+from crosscast_reading.readers.settings import Setting, normal
 from crosscast_reading.sources.files import kind_of
 from crosscast_reading.sources.grouping import group
 from crosscast_reading.sources.subject import Subject
 
 if TYPE_CHECKING:
     from crosscast.recipe.document import Recipe
+
+_SWITCHES = {
+    **dict.fromkeys(("fp16", "use_fp16", "enable_fp16", "half", "use_half"), "float16"),
+    **dict.fromkeys(("bf16", "use_bf16", "enable_bf16", "bfloat16"), "bfloat16"),
+    **dict.fromkeys(("amp", "use_amp", "enable_amp"), ""),
+}
+"""Switch of half precision to its type; empty where the program chooses it."""
+
+_CONFIG = "deepspeed_json"
+_TYPE = ("precision.compute_dtype", "")
+_TYPES = ("precision.enabled", "precision.dtypes", "precision.compute_dtype")
+_SCALING = ("loss_scaling.", "scaler_update.")
+_FOLLOWS = frozenset({"batch.global_batch_size", "schedule.total_steps", "schedule.peak"})
+"""What the Trainer computes of its other arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +76,8 @@ def analyse_subject(subject: Subject, failures: Sequence[Diagnostic]) -> Analysi
         failures: what failed while it was read.
     """
     diagnostics = [*failures]
-    facts = (*_of_reached(launched(subject), subject), *assumptions(subject))
-    subject = replace(subject, profile=profile_of(without_filled_in(facts)))
+    facts = (*_of_reached(launched(subject), subject), *_assumptions(subject))
+    subject = replace(subject, profile=profile_of(_without_filled_in(facts)))
     profile, warnings = trained_apart(subject)
     subject = replace(subject, profile=profile)
     recipe = None
@@ -149,3 +163,69 @@ def _recipe(source: Source, diagnostics: list[Diagnostic]) -> Recipe | None:
     reading = READER.read(source)
     diagnostics += reading.diagnostics
     return reading.recipe
+
+
+def _without_filled_in(facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    """Return the facts but every `auto` that the Trainer of the same run fills in.
+
+    The Trainer of Transformers writes its own arguments over them (huggingface/transformers
+    02348331, integrations/deepspeed.py: trainer_config_process). DeepSpeed refuses the word, so
+    where no Trainer is read the value stays unknown.
+    """
+    if not any(fact.field == "api" and fact.value == "hf_trainer" for fact in facts):
+        return tuple(facts)
+    stated = {(f.field, f.subject): f for f in facts if f.known and f.reader != _CONFIG}
+    left = {(f.field, f.subject) for f in facts if _is_auto(f)}
+    gone: tuple[str, ...] = ()
+    if _TYPE in left and _TYPE in stated:
+        gone = _TYPES if stated[_TYPE].value == "float16" else (*_TYPES, *_SCALING)
+    return tuple(
+        fact
+        for fact in facts
+        if fact.reader != _CONFIG
+        or not (
+            (gone and fact.field.startswith(gone))
+            or (_is_auto(fact) and ((fact.field, fact.subject) in stated or fact.field in _FOLLOWS))
+        )
+    )
+
+
+def _is_auto(fact: Fact) -> bool:
+    return fact.reader == _CONFIG and not fact.known and fact.expression == "auto"
+
+
+def _assumptions(subject: Subject) -> Iterator[Fact]:
+    """Yield facts about precision inferred from names of switches; never certain ones."""
+    if subject.program.modules or any(f.field.startswith("precision.") for f in subject.profile):
+        return
+    switches = [
+        (Setting(name=normal(flag.expression), value=flag.value, known=flag.known), flag)
+        for command in subject.commands
+        if not evaluates(command)
+        for flag in command.flags
+        if normal(flag.expression) in _SWITCHES
+    ]
+    on = [(setting, flag) for setting, flag in switches if setting.switch is True]
+    if on:
+        setting, flag = on[0]
+        yield _fact("precision.enabled", "always", flag)
+        if dtype := _SWITCHES[setting.name]:
+            yield _fact("precision.dtypes", (dtype,), flag)
+            yield _fact("precision.compute_dtype", dtype, flag)
+        yield _fact("precision.flag", f"--{setting.name}", flag)
+    elif switches and all(setting.switch is False for setting, _ in switches):
+        _, flag = switches[0]
+        yield _fact("precision.enabled", "never", flag)
+        yield _fact("precision.compute_dtype", "float32", flag)
+
+
+def _fact(field: str, value: PlainValue, flag: Fact) -> Fact:
+    return Fact(
+        field=field,
+        value=value,
+        places=flag.places,
+        layer=Layer.LAUNCHER,
+        origin=flag.origin,
+        confidence="likely",
+        reader="shell",
+    )

@@ -9,20 +9,30 @@ from pathlib import PurePath
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.recipe.document import Recipe
+from crosscast_reading.facts.fact import Fact
 from crosscast_reading.lift import run_sections, step_sections
 from crosscast_reading.lift.analysis import Analysis
 from crosscast_reading.lift.annotated_yaml import recipe_yaml
 from crosscast_reading.lift.completion import completed
 from crosscast_reading.lift.conflicts import conflicts
 from crosscast_reading.lift.implied_defaults import apis_of, imply
-from crosscast_reading.lift.initial_weights import initial_weights
 from crosscast_reading.lift.library_defaults import trainer_of
 from crosscast_reading.lift.loop_coverage import Coverage
 from crosscast_reading.lift.loss_section import loss
 from crosscast_reading.lift.optimizers import groups, optimizer
-from crosscast_reading.lift.rate_course import computed_rates
 from crosscast_reading.lift.recipe_draft import KINDS, Draft, Filled, How, of_fact
 from crosscast_reading.lift.resolved_values import unknown_fields
+from crosscast_reading.lift.step_sections import Look, number, word
+from crosscast_reading.sources.subject import Subject
+
+_FALLING = ("linear", "cosine", "polynomial")
+
+_NAMED = re.compile(
+    r"pretrain|^init(ial)?_(checkpoint|ckpt|weights|model|params)|^warm_?start_from"
+)
+_ABOUT = re.compile(r"config|vocab|tokenizer|data|task|step|epoch|_lr$|rate")
+"""Flags whose names speak of trained weights, but give something else."""
+_NONE = ("", "none", "null", "false", "0", "no", "scratch")
 
 DIRECT = "recipe."
 """Facts with such a name speak of a field of the recipe itself; numbers in it count items."""
@@ -113,14 +123,14 @@ def fill(analysis: Analysis) -> Draft:
     run_sections.schedule(look, draft)
     run_sections.batch(look, draft)
     imply(look, _class_of(analysis, chosen), draft, versions)
-    computed_rates(look, draft)
+    _computed_rates(look, draft)
     _direct(analysis, draft)
     run_sections.rest(look, draft)
     loss(look, draft)
     step_sections.windows(look, draft)
     run_sections.course(draft)
     groups(look, draft)
-    initial_weights(analysis.subject, draft)
+    _initial_weights(analysis.subject, draft)
     if draft.value("optimizer.name") == "sgd" and not draft.value("optimizer.momentum"):
         draft.without("optimizer.nesterov", "optimizer.rate_in_momentum")
     return draft
@@ -174,3 +184,65 @@ def _lifted_recipe(analysis: Analysis, recipe: Recipe) -> Lifted:
         recipe=recipe,
         diagnostics=analysis.diagnostics,
     )
+
+
+def _initial_weights(subject: Subject, draft: Draft) -> None:
+    """Report that a launch starts from trained weights."""
+    if not subject.program.modules:
+        return
+    for command in subject.commands:
+        for flag in command.flags:
+            if _names_weights(flag):
+                shown = flag.expression if flag.value is True else f"{flag.expression} {flag.value}"
+                message = f"it starts from trained weights ({shown}); a recipe starts from new ones"
+                hint = "load them in the function that builds the model"
+                draft.note("CC911", "model", message, flag, hint)
+                return
+
+
+def _names_weights(flag: Fact) -> bool:
+    name = flag.expression.lstrip("-").replace("-", "_").lower()
+    if not _NAMED.search(name) or _ABOUT.search(name) or not flag.known:
+        return False
+    return str(flag.value).strip().lower() not in _NONE
+
+
+def _computed_rates(look: Look, draft: Draft) -> None:
+    """Fill the fields that such a formula decides, after those of the optimizer."""
+    peak = look("schedule.peak")
+    if (highest := number(peak)) is not None and highest > 0:
+        draft.put("optimizer.learning_rate", float(highest), peak)
+    elif peak is not None:
+        rate = draft.value("optimizer.learning_rate")
+        draft.assume("optimizer.learning_rate", rate, f"{peak.expression} is not known", peak)
+    if draft.value("schedule.name") not in _FALLING:
+        return
+    end, rate = (
+        _of_schedule("schedule.end_factor", look),
+        draft.fields.get("optimizer.learning_rate"),
+    )
+    if end is not None and end.origin == "library_default" and not number(end):
+        draft.put("schedule.end_lr", 0.0, end)
+    elif (share := number(end)) is not None and rate is not None and rate.value is not None:
+        how = "read" if share == 0 else "assumed" if rate.how == "assumed" else "derived"
+        note = f"{share:.6g} of the highest rate" if share else ""
+        draft.put("schedule.end_lr", _rounded(share * rate.value), end, how=how, note=note)
+    elif end is not None:
+        draft.assume("schedule.end_lr", 0.0, "the last rate is not known", end)
+    if (power := number(look("schedule.power"))) is not None:
+        draft.put("schedule.power", float(power), look("schedule.power"))
+    if (begin := _of_schedule("schedule.decay_from", look)) is not None:
+        draft.put("schedule.decay_from", word(begin), begin)
+
+
+def _of_schedule(field: str, look: Look) -> Fact | None:
+    """Return a fact about the schedule; a default only where the same source names the schedule."""
+    fact, name = look(field), look("schedule.name")
+    if fact is not None and fact.origin == "library_default":
+        return fact if name is not None and name.reader == fact.reader else None
+    return fact
+
+
+def _rounded(rate: float) -> float:
+    """Return a rate without the digits that come from dividing and multiplying."""
+    return float(f"{rate:.8g}")

@@ -11,6 +11,7 @@ from functools import cache
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.targets.source_support import installed_support, modules_of, not_loaded
 from crosscast_reading.lint.rule import Rule, RuleForm
+from crosscast_reading.lint.written_pages import words_of_page
 
 UNUSED_IGNORE = "CL990"
 """Reported by the engine itself, which knows the unused ignore comments."""
@@ -45,10 +46,9 @@ def _load() -> tuple[dict[str, Rule], tuple[Diagnostic, ...]]:
             if hasattr(module, "FORMS"):
                 forms[name] = _checked(module.FORMS)
                 continue
-            rule = module.RULE
-            if not isinstance(rule, Rule):
-                raise TypeError("RULE is no Rule")
-            if rule.code in rules_by_code or rule.name in names or not _CODE.fullmatch(rule.code):
+            rule = _complete(module.RULE, name)
+            taken = rule.code in rules_by_code or rule.name in names
+            if taken or not rule.name or not _CODE.fullmatch(rule.code):
                 raise ValueError(f"{rule.code} {rule.name} is malformed or taken")
         except Exception as error:  # a third-party package may raise anything on import
             problems.append(not_loaded(f"rule {name}", error))
@@ -62,6 +62,15 @@ def _load() -> tuple[dict[str, Rule], tuple[Diagnostic, ...]]:
         else:
             problems.append(not_loaded(f"rule {name}", LookupError(f"no rule {form.rule}")))
     return dict(sorted(rules_by_code.items())), tuple(problems)
+
+
+def _complete(rule: object, module: str) -> Rule:
+    """Return a rule with the topic of its folder and the words of its page."""
+    if not isinstance(rule, Rule):
+        raise TypeError("RULE is no Rule")
+    words = {} if rule.title else words_of_page(rule.code)
+    words["topic"] = rule.topic or module.split(".")[-2].replace("_", " ")
+    return replace(rule, **words)
 
 
 def _checked(forms: Iterable[object]) -> tuple[RuleForm, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Literal
 
 from crosscast.messages.diagnostics import Severity, Span
@@ -59,38 +59,43 @@ class RuleForm:
     """A text without any of these words has no findings of it; empty: those of the rule count."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule. Its wrong example must yield exactly this finding, the right one none."""
+    """A rule. Its wrong example must yield exactly this finding, the right one none.
+
+    What is said to users of crosscast's own rules, from `name` to `sources`, is written on their
+    pages in docs/reference/rules; `all_rules` reads it there.
+    """
 
     code: str
     """CL and three digits; never reused."""
-    name: str
-    """In kebab case: `clip-before-unscale`."""
-    topic: Topic
-    severity: Severity
-    title: str
-    why: str
-    """The effect on the training, with numbers if it was measured."""
-    wrong: str
-    """A complete small example: Python, shell, JSON or YAML (`language`)."""
-    right: str
     check: Callable[[Subject], Iterable[Finding]]
-    language: Literal["python", "bash", "json", "yaml"] = "python"
+    _: KW_ONLY
     hints: tuple[str, ...] = ()
     """A text without any of these words has no findings: a fast pre-filter."""
-    fixable: bool = False
-    sources: tuple[str, ...] = ()
-    """Source of the fact: `pytorch/examples#1196`, a section of the framework's docs."""
     needs_training: bool = True
     """Whether it applies only to sources that train (`Subject.trains`)."""
-    beside: tuple[tuple[str, str], ...] = ()
-    """Name and text of files next to both examples, such as the program of a launch script."""
-
     replaces: tuple[str, ...] = ()
     """Codes of general rules whose findings at the same place it replaces."""
     forms: tuple[RuleForm, ...] = ()
     """What the mistake looks like in some frameworks; the registry fills it."""
+    topic: Topic | Literal[""] = ""
+    """Empty: that of the folder with the module."""
+    name: str = ""
+    """In kebab case: `clip-before-unscale`."""
+    severity: Severity = Severity.WARNING
+    fixable: bool = False
+    title: str = ""
+    why: str = ""
+    """The effect on the training, with numbers if it was measured."""
+    wrong: str = ""
+    """A complete small example: Python, shell, JSON or YAML (`language`)."""
+    right: str = ""
+    language: Literal["python", "bash", "json", "yaml"] = "python"
+    beside: tuple[tuple[str, str], ...] = ()
+    """Name and text of files next to both examples, such as the program of a launch script."""
+    sources: tuple[str, ...] = ()
+    """Source of the fact: `pytorch/examples#1196`, a section of the framework's docs."""
 
     @property
     def example_name(self) -> str:

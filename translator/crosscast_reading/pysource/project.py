@@ -175,5 +175,5 @@ def _read_all(
         if tree is None:
             continue
         parsed.append((source, tree))
-    replace_globals([tree for _, tree in parsed], launch)
-    modules.extend(Module(source, tree) for source, tree in parsed)
+    trees = replace_globals([tree for _, tree in parsed], launch)
+    modules.extend(Module(source, tree) for (source, _), tree in zip(parsed, trees, strict=True))

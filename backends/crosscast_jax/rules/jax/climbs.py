@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.chains import Link, chains
-from crosscast_jax.rules.jax._examples import loop
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import plain
 from crosscast_reading.sources.subject import Subject
@@ -49,17 +47,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    code="CL013",
-    name="climbs",
-    topic="jax",
-    severity=Severity.WARNING,
-    title="Updates that go up",
-    why="`optax.apply_updates` adds. `optax.adam(rate)` returns negative multiples of the rate; "
-    "`scale_by_adam()` with `scale(rate)` does not, and goes along the gradient.",
-    wrong=loop("optax.chain(optax.scale_by_adam(), optax.scale(1e-3))"),
-    right=loop("optax.chain(optax.scale_by_adam(), optax.scale(-1e-3))"),
-    check=check,
-    hints=("optax.scale", "scale("),
-    sources=("optax 0.2.8, transforms and _src/update.py", "tests/probes/jax/test_traps.py"),
-)
+RULE = Rule("CL013", check, hints=("optax.scale", "scale("))

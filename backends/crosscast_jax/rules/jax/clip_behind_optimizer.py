@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.chains import chains
-from crosscast_jax.rules.jax._examples import loop
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
 
@@ -32,18 +30,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule(
-    code="CL011",
-    name="clip-behind-optimizer",
-    topic="jax",
-    severity=Severity.WARNING,
-    title="A clip behind the optimizer",
-    why="The links of `optax.chain` work from left to right. Behind Adam a clip gets updates of "
-    "about the learning rate each: a limit of 1.0 is never reached, and moments have long "
-    "taken in the gradient that should have been limited.",
-    wrong=loop("optax.chain(optax.adamw(1e-3), optax.clip_by_global_norm(1.0))"),
-    right=loop("optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(1e-3))"),
-    check=check,
-    hints=("optax",),
-    sources=("optax 0.2.8, transforms/_combining.py", "tests/probes/jax/test_traps.py"),
-)
+RULE = Rule("CL011", check, hints=("optax",))

@@ -6,9 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.chains import Link, chains
-from crosscast_jax.rules.jax._examples import loop
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import plain
 from crosscast_reading.sources.subject import Subject
@@ -49,18 +47,4 @@ def _is_positive(link: Link) -> bool:
     return isinstance(value, int | float) and value > 0
 
 
-RULE = Rule(
-    code="CL012",
-    name="decay-grows",
-    topic="jax",
-    severity=Severity.ERROR,
-    title="A decay that makes weights grow",
-    why="`add_decayed_weights(d)` adds d times the weight to what it gets. An optimizer such as "
-    "`optax.adam(rate)` has already multiplied by the negative rate, so a weight without a "
-    "gradient becomes 1 + d times as large in every step.",
-    wrong=loop("optax.chain(optax.adam(1e-3), optax.add_decayed_weights(0.01))"),
-    right=loop("optax.adamw(1e-3, weight_decay=0.01)"),
-    check=check,
-    hints=("add_decayed_weights",),
-    sources=("optax 0.2.8, transforms/_adding.py", "tests/probes/jax/test_traps.py"),
-)
+RULE = Rule("CL012", check, hints=("add_decayed_weights",))

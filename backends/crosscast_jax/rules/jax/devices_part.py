@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.syntax.nodes import keyword
 from crosscast_reading.readers.python.library_calls import canonical
@@ -85,38 +84,4 @@ def _may_join(call: Call) -> bool:
     return not keeps and any("grad" in text(g) for g in given if isinstance(g, ast.Name))
 
 
-_RIGHT = """\
-import functools
-
-import jax
-from flax.training import train_state
-
-state = train_state.TrainState.create(apply_fn=model.apply, params=weights, tx=tx)
-
-
-@functools.partial(jax.pmap, axis_name="batch")
-def train_step(state, batch):
-    gradients = jax.grad(loss_fn)(state.params, batch)
-    gradients = jax.lax.pmean(gradients, axis_name="batch")
-    return state.apply_gradients(grads=gradients)
-
-
-for batch in loader:
-    state = train_step(state, batch)
-"""
-_MEAN = '    gradients = jax.lax.pmean(gradients, axis_name="batch")\n'
-RULE = Rule(
-    code="CL019",
-    name="devices-part",
-    topic="jax",
-    severity=Severity.WARNING,
-    title="Devices that exchange no gradients",
-    why="`jax.pmap` runs a function on every device with a copy of the weights, and joins nothing "
-    "by itself. Without `pmean` or `psum` every device follows its own rows; the copies part "
-    "in the first step, and a checkpoint holds one of them.",
-    wrong=_RIGHT.replace(_MEAN, ""),
-    right=_RIGHT,
-    check=check,
-    hints=("pmap",),
-    sources=("JAX documentation, pmap and collectives", "tests/probes/jax/test_traps.py"),
-)
+RULE = Rule("CL019", check, hints=("pmap",))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.chains import chains
-from crosscast_jax.rules.jax._examples import loop
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import plain
 from crosscast_reading.sources.subject import Subject
@@ -33,19 +31,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    code="CL026",
-    name="every-micro-batch-moves",
-    topic="jax",
-    severity=Severity.WARNING,
-    title="apply_every beside an optimizer with moments",
-    why="`optax.apply_every` adds up updates and hands out zeros until the last of them. Behind "
-    "Adam it adds up whole steps, one of each micro-batch; before Adam, moments decay and weights "
-    "move while it hands out zeros. Only for SGD without momentum is the result that of the "
-    "summed gradients.",
-    wrong=loop("optax.chain(optax.adamw(1e-3), optax.apply_every(4))"),
-    right=loop("optax.MultiSteps(optax.adamw(1e-3), every_k_schedule=4)"),
-    check=check,
-    hints=("apply_every",),
-    sources=("optax 0.2.8, transforms/_accumulation.py", "tests/probes/jax/test_optax.py"),
-)
+RULE = Rule("CL026", check, hints=("apply_every",))

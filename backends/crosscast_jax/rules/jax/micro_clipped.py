@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.chains import chains
-from crosscast_jax.rules.jax._examples import loop
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import plain
 from crosscast_reading.sources.subject import Subject
@@ -32,28 +30,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule(
-    code="CL014",
-    name="micro-batches-clipped",
-    topic="jax",
-    severity=Severity.WARNING,
-    title="Micro-batches that are clipped one by one",
-    why="A chain around `optax.MultiSteps` sees every micro-gradient, what it wraps sees their "
-    "mean. Clipped one by one, large micro-batches weigh less than others, and the limit is "
-    "not that of a large batch.",
-    wrong=loop(
-        "optax.chain(\n"
-        "    optax.clip_by_global_norm(1.0),\n"
-        "    optax.MultiSteps(optax.adamw(1e-3), every_k_schedule=4),\n"
-        ")"
-    ),
-    right=loop(
-        "optax.MultiSteps(\n"
-        "    optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(1e-3)),\n"
-        "    every_k_schedule=4,\n"
-        ")"
-    ),
-    check=check,
-    hints=("MultiSteps",),
-    sources=("optax 0.2.8, transforms/_accumulation.py", "tests/probes/jax/test_traps.py"),
-)
+RULE = Rule("CL014", check, hints=("MultiSteps",))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.scaled import scaled_gradients
-from crosscast_jax.rules.jax._examples import SCALED
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
 
@@ -32,21 +30,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    code="CL021",
-    name="overflow-applied",
-    topic="jax",
-    severity=Severity.WARNING,
-    title="Gradients that are applied though they overflowed",
-    why="Flax' `DynamicScale` lowers the scale after an overflow and returns the gradients as "
-    "they are, nan or inf. Leaving the step out is the program's part: weights and the state "
-    "of the optimizer must stay.",
-    wrong=SCALED.replace("    pick = functools.partial(jnp.where, finite)\n", "")
-    .replace("jax.tree.map(pick, new, state), scale", "new, scale")
-    .replace("import functools\n\n", "")
-    .replace("import jax.numpy as jnp\n", ""),
-    right=SCALED,
-    check=check,
-    hints=("DynamicScale",),
-    sources=("flax 0.12.8, training/dynamic_scale.py", "tests/probes/jax/test_traps.py"),
-)
+RULE = Rule("CL021", check, hints=("DynamicScale",))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
-from crosscast_jax.rules.jax._examples import loop
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import calls_of, last
 from crosscast_reading.sources.subject import Subject
@@ -32,25 +30,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-_RIGHT = loop("optax.adamw(schedule)").replace(
-    "\ntx =",
-    "\nschedule = optax.warmup_cosine_decay_schedule(\n"
-    "    init_value=0.0, peak_value=1e-3, warmup_steps=warmup, decay_steps=total\n"
-    ")\ntx =",
-)
-RULE = Rule(
-    code="CL025",
-    name="warmup-subtracted",
-    topic="jax",
-    severity=Severity.WARNING,
-    title="A decay from which the warm-up is taken",
-    why="In `optax.warmup_cosine_decay_schedule` the length is that of the whole schedule; the "
-    "cosine itself lasts decay_steps less warmup_steps. In other libraries it is the length "
-    "of the decay alone. With the warm-up subtracted the last steps run at the final rate, "
-    "often 0.",
-    wrong=_RIGHT.replace("decay_steps=total", "decay_steps=total - warmup"),
-    right=_RIGHT,
-    check=check,
-    hints=("warmup_cosine",),
-    sources=("optax 0.2.8, schedules/_schedule.py", "tests/probes/jax/test_traps.py"),
-)
+RULE = Rule("CL025", check, hints=("warmup_cosine",))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.chains import links_of
-from crosscast_jax.rules.jax._examples import loop
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import calls_of
 from crosscast_reading.sources.subject import Subject
@@ -39,21 +37,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    code="CL016",
-    name="weights-not-given",
-    topic="jax",
-    severity=Severity.ERROR,
-    title="An update without the weights",
-    why="Decay and trust ratios are computed from the weights, the third argument of `update`, "
-    "which may be left out for other optimizers: a change from `adam` to `adamw` fails.",
-    wrong=loop(
-        "optax.adamw(1e-3)",
-        "    updates, state = tx.update(gradients, state)\n"
-        "    return optax.apply_updates(weights, updates), state\n",
-    ),
-    right=loop("optax.adamw(1e-3)"),
-    check=check,
-    hints=("optax",),
-    sources=("optax 0.2.8, _src/base.py", "tests/probes/jax/test_traps.py"),
-)
+RULE = Rule("CL016", check, hints=("optax",))

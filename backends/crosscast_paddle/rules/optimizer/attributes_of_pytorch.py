@@ -26,10 +26,9 @@ _FINITE = re.compile(r"\bis_?(finite|nan|inf)\(")
 
 def _of_pytorch(subject: Subject) -> Iterator[Finding]:
     """Find attributes of PyTorch's optimizers that are asked of Paddle's."""
-    program = subject.program
     asked = [
         (node, module)
-        for module in program.modules
+        for module in subject.program.modules
         for node in module.every(ast.Attribute)
         if node.attr in _ONLY_PYTORCH
     ]

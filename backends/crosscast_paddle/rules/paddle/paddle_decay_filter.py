@@ -5,10 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
-from crosscast_paddle.answers.amp import AMP
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.program import Program
 from crosscast_reading.pysource.syntax.nodes import walk
@@ -80,40 +77,4 @@ def _words(word: ast.expr, module: Module) -> Iterator[str]:
                     yield from map(str, texts)
 
 
-_PLAIN = "AdamW(1e-3, parameters=model.parameters())"
-_BY_NAME = """AdamW(
-    1e-3,
-    parameters=model.parameters(),
-    weight_decay=0.01,
-    apply_decay_param_fun=lambda name: "bias" not in name,
-)"""
-_BY_SET = """AdamW(
-    1e-3,
-    parameters=model.parameters(),
-    weight_decay=0.01,
-    apply_decay_param_fun=lambda name: name in decayed,
-)"""
-
-RULE = Rule(
-    code="CL806",
-    name="paddle-decay-filter",
-    topic="paddle",
-    severity=Severity.WARNING,
-    title="A Paddle decay filter that excludes nothing",
-    why="`apply_decay_param_fun` receives the generated name of a parameter (`linear_0.b_0`, "
-    "`layer_norm_0.w_0`), not the structured one (`fc.bias`). A test for `bias` is never "
-    "true, so biases and normalization weights are decayed too. Measured with Paddle 3.3.1.",
-    wrong=changed(AMP, (_PLAIN, _BY_NAME)),
-    right=changed(
-        AMP,
-        (_PLAIN, _BY_SET),
-        (
-            "optimizer = ",
-            'decayed = {p.name for n, p in model.named_parameters() if "bias" not in n}\n'
-            "optimizer = ",
-        ),
-    ),
-    check=check,
-    hints=("apply_decay_param_fun",),
-    sources=("Paddle 3.3.1, paddle.optimizer.AdamW",),
-)
+RULE = Rule("CL806", check, hints=("apply_decay_param_fun",))

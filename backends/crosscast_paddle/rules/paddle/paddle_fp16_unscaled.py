@@ -6,9 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.pysource.evaluation.choices import certain_truth
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.program import Program
@@ -70,38 +68,4 @@ def _usual(node: ast.expr, module: Module) -> object:
     return plain(value)
 
 
-_EXAMPLE = """\
-import paddle.fluid as fluid
-
-from optimization import optimization
-
-with fluid.program_guard(train_program, startup_program):
-    loss = create_model()
-    scheduled_lr = optimization(
-        loss=loss,
-        warmup_steps=1000,
-        num_train_steps=10000,
-        learning_rate=5e-5,
-        weight_decay=0.01,
-        use_fp16=True,
-        loss_scaling=128.0,
-    )
-"""
-
-RULE = Rule(
-    code="CL805",
-    name="paddle-fp16-unscaled",
-    topic="paddle",
-    severity=Severity.WARNING,
-    title="use_fp16 with a loss scale of 1",
-    why="Old paddle.fluid scripts that manage their own master weights accept `--use_fp16` and a "
-    "static `--loss_scaling` with the default 1.0. With only `--use_fp16=true`, they train "
-    "in float16 without loss scaling. The same holds for `decorate` where the settings of the "
-    "scale are 1.0 and not dynamic if a configuration leaves them out.",
-    wrong=changed(_EXAMPLE, ("loss_scaling=128.0", "loss_scaling=1.0")),
-    right=_EXAMPLE,
-    check=check,
-    hints=("use_fp16", "decorate"),
-    sources=("PaddlePaddle/ERNIE, BERT/run_classifier.py: flags and their defaults",),
-    needs_training=False,
-)
+RULE = Rule("CL805", check, hints=("use_fp16", "decorate"), needs_training=False)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
-from crosscast_paddle.answers.amp import AMP
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.pysource.names.containers import Place, chase
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Module
@@ -133,26 +130,4 @@ def _entries(node: ast.expr) -> dict[object, ast.expr]:
     return {getattr(key, "value", None): value for key, value in pairs}
 
 
-_GROUPS = """parameters=[
-    {"params": model[0].parameters(), "learning_rate": 0.1},
-    {"params": model[1].parameters()},
-])"""
-
-RULE = Rule(
-    code="CL809",
-    name="paddle-group-rate",
-    topic="paddle",
-    severity=Severity.WARNING,
-    title="A learning rate of a group that Paddle does not read",
-    why="Parameter groups of PyTorch have their own rate under `lr`. Paddle ignores that key and "
-    "trains the group with the rate of the optimizer. Its key is `learning_rate`, by which the "
-    "rate of the optimizer is multiplied.",
-    wrong=changed(
-        AMP,
-        ("parameters=model.parameters())", _GROUPS.replace('"learning_rate": 0.1', '"lr": 1e-4')),
-    ),
-    right=changed(AMP, ("parameters=model.parameters())", _GROUPS)),
-    check=check,
-    hints=("lr", "_param_groups"),
-    sources=("Paddle 3.3.1, Optimizer._add_param_group",),
-)
+RULE = Rule("CL809", check, hints=("lr", "_param_groups"))

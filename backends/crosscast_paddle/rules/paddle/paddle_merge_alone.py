@@ -7,9 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.pysource.names.containers import chase, definitions
 from crosscast_reading.readers.python.conditions import Condition, branches
 from crosscast_reading.sources.connected import connected
@@ -149,51 +147,4 @@ def _meanings(node: ast.expr, module: Module) -> Iterator[str]:
                 yield definition.module.text(definition.assigned)
 
 
-_RIGHT = """\
-import argparse
-
-import paddle
-from paddle.distributed import fleet
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--merge_steps", type=int, default=1)
-args = parser.parse_args()
-
-paddle.enable_static()
-fleet.init(is_collective=True)
-loss = build_program()
-optimizer = paddle.optimizer.AdamW(learning_rate=1e-4)
-strategy = fleet.DistributedStrategy()
-strategy.gradient_merge = args.merge_steps > 1
-strategy.gradient_merge_configs = {"k_steps": args.merge_steps, "avg": True}
-optimizer = fleet.distributed_optimizer(optimizer, strategy)
-optimizer.minimize(loss)
-"""
-_BRANCH = """\
-strategy.gradient_merge = args.merge_steps > 1
-strategy.gradient_merge_configs = {"k_steps": args.merge_steps, "avg": True}
-optimizer = fleet.distributed_optimizer(optimizer, strategy)
-"""
-
-RULE = Rule(
-    code="CL808",
-    name="paddle-merge-alone",
-    topic="paddle",
-    severity=Severity.WARNING,
-    title="Gradient merge is disabled for a single worker",
-    why="The strategy is passed only if there are several workers. With one worker, the same "
-    "command trains with batches that are k_steps times smaller and makes k_steps times as "
-    "many updates.",
-    wrong=changed(
-        _RIGHT,
-        (
-            _BRANCH,
-            "if fleet.worker_num() > 1:\n    "
-            + _BRANCH.rstrip("\n").replace("\n", "\n    ")
-            + "\n",
-        ),
-    ),
-    right=_RIGHT,
-    check=check,
-    hints=("gradient_merge", "accumulate_steps"),
-)
+RULE = Rule("CL808", check, hints=("gradient_merge", "accumulate_steps"))

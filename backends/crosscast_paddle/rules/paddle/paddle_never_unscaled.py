@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.program import Program
@@ -102,36 +101,4 @@ def _words(call: ast.Call) -> list[ast.expr]:
     return [keyword.value for keyword in call.keywords]
 
 
-_RIGHT = """\
-import argparse
-
-import paddle.fluid as fluid
-
-from optimization import optimization
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--loss_scaling", type=float, default=128.0)
-args = parser.parse_args()
-
-with fluid.program_guard(train_program, startup_program):
-    loss = create_model()
-    loss *= args.loss_scaling
-    optimization(loss=loss, learning_rate=5e-5, loss_scaling=args.loss_scaling)
-"""
-
-RULE = Rule(
-    code="CL810",
-    name="paddle-never-unscaled",
-    topic="paddle",
-    severity=Severity.ERROR,
-    title="The loss scale is never taken out of the gradients",
-    why="Old static programs of Paddle multiply the loss themselves. If the optimizer does not get "
-    "the scale, a limit of 1 for the norm acts like one of 1 / 128, and decay of the weights that "
-    "is added to gradients is too weak. Adam alone hides it.",
-    wrong=_RIGHT.replace(", loss_scaling=args.loss_scaling)", ")"),
-    right=_RIGHT,
-    check=check,
-    hints=("scal",),
-    needs_training=False,
-    sources=("PaddlePaddle/ERNIE, BERT/optimization.py: gradients are divided by loss_scaling",),
-)
+RULE = Rule("CL810", check, hints=("scal",), needs_training=False)

@@ -5,11 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
-from crosscast_paddle.answers.amp import AMP
 from crosscast_reading.lint.answers.supposed import can_be_met, comes_round
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Choice, Known
@@ -77,32 +74,4 @@ def _is_tried(call: Call) -> bool:
     return call.module.enclosing(call.node, ast.Try) is not None
 
 
-_MADE = "optimizer = paddle.optimizer.AdamW(1e-3, parameters=model.parameters())\n"
-_CHOSEN = """\
-if args.decay:
-    schedule = paddle.optimizer.lr.CosineAnnealingDecay(1e-3, T_max=1000)
-else:
-    schedule = 1e-3
-"""
-_RIGHT = changed(
-    AMP,
-    (_MADE, _CHOSEN + _MADE.replace("1e-3", "schedule")),
-    ("    scaler.update()\n", "    scaler.update()\n    if args.decay:\n        schedule.step()\n"),
-)
-
-RULE = Rule(
-    code="CL812",
-    name="paddle-number-steps",
-    topic="paddle",
-    severity=Severity.ERROR,
-    title="A number in the place of a schedule is stepped",
-    why="Optimizers of Paddle take a schedule or a number as `learning_rate`, and one variable "
-    "often has either. Where it is a number, `step()` raises AttributeError, often only at the "
-    "end of the first epoch.",
-    wrong=changed(_RIGHT, ("    if args.decay:\n        schedule.step()", "    schedule.step()")),
-    right=_RIGHT,
-    check=check,
-    hints=("step(",),
-    sources=("Paddle docs, paddle.optimizer.Optimizer, learning_rate: float or LRScheduler",),
-    needs_training=False,
-)
+RULE = Rule("CL812", check, hints=("step(",), needs_training=False)

@@ -6,10 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
-from crosscast_paddle.answers.amp import AMP
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.pysource.names.containers import chase
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.program import Program
@@ -74,30 +71,4 @@ def _numerator(node: ast.expr) -> list[str]:
     return []
 
 
-_WARMED = """\
-for step, (inputs, targets) in enumerate(loader):
-    for parameter in model.parameters():
-        parameter.optimize_attr["learning_rate"] = min(1.0, step / 100)
-"""
-_RIGHT = changed(
-    AMP,
-    ("AdamW(1e-3,", "AdamW(args.rate,"),
-    ("for inputs, targets in loader:\n", _WARMED),
-)
-
-RULE = Rule(
-    code="CL813",
-    name="paddle-rate-as-factor",
-    topic="paddle",
-    severity=Severity.ERROR,
-    title="A rate in the place of a factor",
-    why="Optimizers of Paddle multiply their rate by `optimize_attr['learning_rate']` of each "
-    "parameter, which is 1 by default. Where a program writes the rate itself, the parameters are "
-    "trained with its square: 1e-6 instead of 1e-3.",
-    wrong=changed(_RIGHT, ("min(1.0, step / 100)", "args.rate * min(1.0, step / 100)")),
-    right=_RIGHT,
-    check=check,
-    hints=("optimize_attr",),
-    sources=("Paddle 3.3.1, Optimizer._create_param_lr",),
-    needs_training=False,
-)
+RULE = Rule("CL813", check, hints=("optimize_attr",), needs_training=False)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
-from crosscast_paddle.answers.amp import AMP, casts, line, methods, scalers
+from crosscast_paddle.answers.amp import casts, line, methods, scalers
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.sources.subject import Subject
 
 
@@ -32,32 +30,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-_REGION = """\
-    with paddle.amp.auto_cast():
-        loss = paddle.nn.functional.mse_loss(model(inputs), targets)
-    scaled = scaler.scale(loss)
-"""
-
-RULE = Rule(
-    code="CL803",
-    name="paddle-scale-first",
-    topic="paddle",
-    severity=Severity.WARNING,
-    title="Paddle: the loss is scaled before the first auto_cast",
-    why="The dtype of the process is float32 until the first auto_cast. If `scale()` is called "
-    "before that, the GradScaler disables itself permanently, and float16 training runs "
-    "without loss scaling. Measured with Paddle 3.3.1.",
-    wrong=changed(
-        AMP,
-        (
-            _REGION,
-            "    scaled = scaler.scale(paddle.nn.functional.mse_loss(model(inputs), targets))\n"
-            "    with paddle.amp.auto_cast():\n"
-            "        show(model(inputs))\n",
-        ),
-    ),
-    right=AMP,
-    check=check,
-    hints=("GradScaler",),
-    sources=("Paddle 3.3.1, paddle/amp/grad_scaler.py",),
-)
+RULE = Rule("CL803", check, hints=("GradScaler",))

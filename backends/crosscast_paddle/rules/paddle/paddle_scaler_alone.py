@@ -6,9 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_paddle.answers.amp import (
-    AMP,
     casts,
     decorates,
     methods,
@@ -17,7 +15,6 @@ from crosscast_paddle.answers.amp import (
 )
 from crosscast_reading.lint.answers.loop import asks_settings, literals
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Function, Module
@@ -158,24 +155,5 @@ def _mentions(group: frozenset[Module], *words: str) -> bool:
 
 
 RULE = Rule(
-    code="CL804",
-    name="paddle-scaler-alone",
-    topic="paddle",
-    severity=Severity.WARNING,
-    title="Paddle: GradScaler without auto_cast, or float16 without GradScaler",
-    why="Always use both. Without auto_cast nothing runs in half precision, and `scale()` "
-    "disables the scaler; without a scaler, small gradients become 0 in float16.",
-    wrong=changed(
-        AMP,
-        (
-            "    with paddle.amp.auto_cast():\n"
-            "        loss = paddle.nn.functional.mse_loss(model(inputs), targets)\n",
-            "    loss = paddle.nn.functional.mse_loss(model(inputs), targets)\n",
-        ),
-    ),
-    right=AMP,
-    check=check,
-    replaces=("CL206",),
-    hints=("GradScaler", "auto_cast", "set_default_dtype"),
-    sources=("Paddle 3.3.1, paddle/amp/grad_scaler.py and auto_cast.py",),
+    "CL804", check, hints=("GradScaler", "auto_cast", "set_default_dtype"), replaces=("CL206",)
 )

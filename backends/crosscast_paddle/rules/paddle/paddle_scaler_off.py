@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
-from crosscast_paddle.answers.amp import AMP, casts, methods, on_cpu, scalers
+from crosscast_paddle.answers.amp import casts, methods, on_cpu, scalers
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.sources.connected import connected
 from crosscast_reading.sources.subject import Subject
 
@@ -46,24 +44,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
 
 
-_EVALUATION = """\
-    with paddle.no_grad(), paddle.amp.auto_cast(dtype="bfloat16"):
-        evaluate(model)
-"""
-
-RULE = Rule(
-    code="CL802",
-    name="paddle-scaler-off",
-    topic="paddle",
-    severity=Severity.WARNING,
-    title="Paddle scaler that disables itself",
-    why="`scale()` permanently disables a GradScaler if the dtype of the process is not float16 "
-    "at that moment. Entering auto_cast sets this dtype, leaving it does not restore it, so "
-    "a bfloat16 region for evaluation ends the loss scaling of float16 training. On a CPU, "
-    "`enable` is silently ignored. Measured with Paddle 3.3.1.",
-    wrong=AMP + _EVALUATION,
-    right=changed(AMP + _EVALUATION, ('dtype="bfloat16"', "")),
-    check=check,
-    hints=("GradScaler",),
-    sources=("Paddle 3.3.1, paddle/amp/grad_scaler.py and auto_cast.py",),
-)
+RULE = Rule("CL802", check, hints=("GradScaler",))

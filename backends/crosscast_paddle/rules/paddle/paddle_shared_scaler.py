@@ -5,10 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
-from crosscast_paddle.answers.amp import AMP, methods
+from crosscast_paddle.answers.amp import methods
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.readers.python.conditions import branches
 from crosscast_reading.sources.subject import Subject
@@ -52,47 +50,4 @@ def _apart(call: Call, other: Call) -> bool:
     ) or isinstance(call.module.parent(call.node), ast.IfExp)
 
 
-_TWO = changed(
-    AMP,
-    ("    scaler.step(optimizer)\n", "    scaler.step(optimizer)\n    scaler.step(second)\n"),
-    ("    optimizer.clear_grad()\n", "    optimizer.clear_grad()\n    second.clear_grad()\n"),
-    (
-        "scaler = ",
-        "head = paddle.nn.Linear(2, 2)\n"
-        "second = paddle.optimizer.AdamW(1e-4, parameters=head.parameters())\nscaler = ",
-    ),
-    ("model(inputs), targets", "head(model(inputs)), targets"),
-)
-
-_ONE = changed(
-    AMP,
-    (
-        "optimizer = paddle.optimizer.AdamW(1e-3, parameters=model.parameters())\n",
-        "head = paddle.nn.Linear(2, 2)\n"
-        "optimizer = paddle.optimizer.AdamW(\n"
-        "    1e-3,\n"
-        "    parameters=[\n"
-        '        {"params": model.parameters()},\n'
-        '        {"params": head.parameters(), "learning_rate": 0.1},  # times 1e-3\n'
-        "    ],\n"
-        ")\n",
-    ),
-    ("model(inputs), targets", "head(model(inputs)), targets"),
-)
-
-RULE = Rule(
-    code="CL801",
-    name="paddle-shared-scaler",
-    topic="paddle",
-    severity=Severity.ERROR,
-    title="Several Paddle optimizers with one scaler",
-    why="Paddle's GradScaler keeps a single overflow flag for all optimizers. `update()` uses "
-    "that of the optimizer that stepped last, so an overflow in the first does not lower the "
-    "scale; after `unscale_(A); unscale_(B)`, an overflow in A makes A's weights NaN. "
-    "Measured with 3.3.1. PyTorch's scaler keeps a flag for each optimizer.",
-    wrong=_TWO,
-    right=_ONE,
-    check=check,
-    hints=("GradScaler", "AmpScaler"),
-    sources=("Paddle 3.3.1, paddle/amp/grad_scaler.py",),
-)
+RULE = Rule("CL801", check, hints=("GradScaler", "AmpScaler"))

@@ -7,9 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.syntax.nodes import identifier, walk
 from crosscast_reading.readers.python.library_calls import calls_of
@@ -117,43 +115,4 @@ def _is_behind(place: ast.Attribute, call: Call, module: Module) -> bool:
     return len(made) == 1
 
 
-_RIGHT = """\
-import tensorflow as tf
-
-
-class Gan:
-    def __init__(self, generator, discriminator):
-        self.generator = generator
-        self.discriminator = discriminator
-        self.optimizer = tf.keras.optimizers.Adam(1e-4)
-
-    def train_step(self, real, noise):
-        with tf.GradientTape() as tape:
-            scores = self.discriminator(tf.concat([real, self.generator(noise)], 0))
-            loss = tf.reduce_mean(tf.square(scores - labels))
-        gradients = tape.gradient(loss, self.discriminator.trainable_variables)
-        self.optimizer.apply_gradients(zip(gradients, self.discriminator.trainable_variables))
-"""
-
-RULE = Rule(
-    code="CL720",
-    name="keras-frozen-model",
-    topic="keras",
-    severity=Severity.ERROR,
-    title="Gradients for a model that is frozen",
-    why="A model with `trainable = False` has an empty list of `trainable_variables`. "
-    "`train_on_batch` keeps the state of `compile` (Keras 2) or of the first batch (Keras 3), so "
-    "discriminators are often frozen afterwards. A loop with its own tape reads the empty list and "
-    "trains nothing.",
-    wrong=changed(
-        _RIGHT,
-        (
-            "        self.optimizer =",
-            "        self.discriminator.trainable = False\n        self.optimizer =",
-        ),
-    ),
-    right=_RIGHT,
-    check=check,
-    hints=("trainable",),
-    sources=("Keras 3.15.1 and tf_keras 2.21, measured",),
-)
+RULE = Rule("CL720", check, hints=("trainable",))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.program import Program
@@ -16,7 +14,6 @@ from crosscast_reading.readers.python.library_calls import calls_of
 from crosscast_reading.readers.python.module_words import function_calls
 from crosscast_reading.readers.python.value_flow import flow_of
 from crosscast_reading.sources.subject import Subject
-from crosscast_tensorflow.answers.keras import LOOP
 
 _PAIR = {"get_scaled_loss": "get_unscaled_gradients", "get_unscaled_gradients": "get_scaled_loss"}
 
@@ -95,17 +92,4 @@ def _whole(call: Call) -> bool:
     return "gradient" in methods and "apply_gradients" in methods
 
 
-RULE = Rule(
-    code="CL709",
-    name="keras-half-scaled",
-    topic="keras",
-    severity=Severity.ERROR,
-    title="get_scaled_loss without get_unscaled_gradients",
-    why="Always use both. With only one of them, every update is 32768 times too large or too "
-    "small. Adam hides most of the effect; clipping, weight decay and epsilon do not.",
-    wrong=changed(LOOP, ("    gradients = optimizer.get_unscaled_gradients(gradients)\n", "")),
-    right=LOOP,
-    check=check,
-    hints=("get_scaled_loss", "get_unscaled_gradients"),
-    sources=("TensorFlow 2.4 to 2.15, tf.keras.mixed_precision.LossScaleOptimizer",),
-)
+RULE = Rule("CL709", check, hints=("get_scaled_loss", "get_unscaled_gradients"))

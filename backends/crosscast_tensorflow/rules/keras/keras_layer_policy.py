@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.compiled_models import compiled
 from crosscast_reading.readers.python.library_calls import last
@@ -34,38 +33,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-_LAYERS = """\
-import keras
-
-model = keras.Sequential(
-    [
-        keras.layers.Dense(64, dtype="mixed_float16"),
-        keras.layers.Dense(2, dtype="float32"),
-    ]
-)
-model.compile(keras.optimizers.AdamW(1e-3), loss="mse")
-model.fit(inputs, targets, batch_size=8)
-"""
-
-RULE = Rule(
-    code="CL710",
-    name="keras-layer-policy",
-    topic="keras",
-    severity=Severity.WARNING,
-    title="mixed_float16 only for layers: the loss is not scaled",
-    why="`compile` wraps the optimizer in a LossScaleOptimizer if the policy of the model is "
-    "`mixed_float16`. With `dtype='mixed_float16'` only on layers, the policy of the model "
-    "remains float32 and the optimizer is not wrapped. Measured with Keras 3.15.1.",
-    wrong=_LAYERS,
-    right="""\
-import keras
-
-keras.mixed_precision.set_global_policy("mixed_float16")
-model = keras.Sequential([keras.layers.Dense(64), keras.layers.Dense(2, dtype="float32")])
-model.compile(keras.optimizers.AdamW(1e-3), loss="mse")
-model.fit(inputs, targets, batch_size=8)
-""",
-    check=check,
-    hints=("mixed_float16",),
-    sources=("Keras 3.15.1, keras/src/trainers/trainer.py: what `compile` wraps",),
-)
+RULE = Rule("CL710", check, hints=("mixed_float16",))

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.readers.python.conditions import branches
@@ -18,7 +16,6 @@ from crosscast_reading.readers.python.library_calls import calls_of, canonical, 
 from crosscast_reading.readers.python.origins import origin
 from crosscast_reading.sources.subject import Subject
 from crosscast_tensorflow.answers.keras import (
-    LOOP,
     half_policies,
     possible_half_policies,
     scales,
@@ -165,30 +162,4 @@ def _is_step_of_model(function: ast.AST, module: Module) -> bool:
     return last(program.library_base(scope)) in ("Model", "Functional", "Sequential")
 
 
-RULE = Rule(
-    code="CL708",
-    name="keras-loop-not-scaled",
-    topic="keras",
-    severity=Severity.WARNING,
-    title="A training loop under mixed_float16 without loss scaling",
-    why="Under `mixed_float16`, `model.compile` wraps the optimizer in a LossScaleOptimizer. "
-    "Optimizers in custom loops and those of `tf.compat.v1.train` are not wrapped, and the wrapper "
-    "scales no loss for a loop (or a `train_step`) that calls `apply_gradients`, so small "
-    "gradients become 0. In Keras 3, compute the gradients of `optimizer.scale_loss(loss)`; "
-    "`apply_gradients` unscales them. In Keras 2, use `get_scaled_loss` and "
-    "`get_unscaled_gradients`.",
-    wrong=changed(
-        LOOP,
-        (
-            "tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.Adam(1e-3))",
-            "tf.keras.optimizers.Adam(1e-3)",
-        ),
-        ("        scaled = optimizer.get_scaled_loss(loss)\n", ""),
-        ("tape.gradient(scaled", "tape.gradient(loss"),
-        ("    gradients = optimizer.get_unscaled_gradients(gradients)\n", ""),
-    ),
-    right=LOOP,
-    check=check,
-    hints=("mixed_float16",),
-    sources=("Keras 3.15.1 and tf_keras 2.21: what `compile` wraps",),
-)
+RULE = Rule("CL708", check, hints=("mixed_float16",))

@@ -7,9 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.readers.python.library_calls import text_value
 from crosscast_reading.readers.python.module_words import words_of
@@ -62,28 +60,4 @@ def _is_unused(call: Call) -> bool:
     return False
 
 
-_RIGHT = """\
-import tensorflow as tf
-
-policy = tf.keras.mixed_precision.Policy("mixed_float16")
-tf.keras.mixed_precision.set_global_policy(policy)
-model = tf.keras.Sequential([tf.keras.layers.Dense(64), tf.keras.layers.Dense(2, dtype="float32")])
-model.compile(tf.keras.optimizers.Adam(1e-3), "mse")
-model.fit(dataset, epochs=3)
-"""
-
-RULE = Rule(
-    code="CL722",
-    name="keras-policy-unset",
-    topic="keras",
-    severity=Severity.WARNING,
-    title="A policy that is never set",
-    why="A `Policy` is only a description. Layers look at the global policy, or at the one that "
-    "they get as `dtype`; an object that nothing uses changes nothing, and the model trains in "
-    "float32. A `LossScaleOptimizer` beside it still multiplies the loss, for no purpose.",
-    wrong=changed(_RIGHT, ("tf.keras.mixed_precision.set_global_policy(policy)\n", "")),
-    right=_RIGHT,
-    check=check,
-    hints=("Policy(",),
-    sources=("Keras documentation, tf.keras.mixed_precision.Policy",),
-)
+RULE = Rule("CL722", check, hints=("Policy(",))

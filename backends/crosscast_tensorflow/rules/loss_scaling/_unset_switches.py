@@ -58,8 +58,7 @@ def _is_off(function: Function, name: str) -> bool:
 
 def _is_passed_on(function: Function, module: Module) -> bool:
     """Whether a function is used as a value, so that others may call it."""
-    program = module.program
-    for other in program.modules:
+    for other in module.program.modules:
         for node in other.nodes:
             if not isinstance(node, ast.Name | ast.Attribute) or identifier(node) != function.name:
                 continue

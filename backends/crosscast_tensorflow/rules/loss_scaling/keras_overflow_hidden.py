@@ -7,15 +7,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.syntax.nodes import identifier, walk
 from crosscast_reading.readers.python.library_calls import calls_of, plain
 from crosscast_reading.readers.python.value_flow import flow_of
 from crosscast_reading.sources.subject import Subject
-from crosscast_tensorflow.answers.keras import LOOP, program_of
+from crosscast_tensorflow.answers.keras import program_of
 from crosscast_tensorflow.reading.gradient_sums import computes_gradients, gradient_flow
 from crosscast_tensorflow.reading.keras import scaler_calls, scales_by_hand
 
@@ -120,29 +118,4 @@ def _asked(test: ast.expr, module: Module) -> ast.expr | None:
     return None
 
 
-_UNSCALED = "    gradients = optimizer.get_unscaled_gradients(gradients)\n"
-
-RULE = Rule(
-    code="CL723",
-    name="keras-overflow-hidden",
-    topic="loss scaling",
-    severity=Severity.WARNING,
-    title="Overflows are hidden from the loss scale",
-    why="A dynamic loss scale needs overflows: they tell it to skip the step and to halve the "
-    "scale. If infinite gradients become zeros before `apply_gradients`, the optimizer updates "
-    "the weights as if these gradients were 0, and the scale doubles every 2000 steps until most "
-    "gradients overflow.",
-    wrong=changed(
-        LOOP,
-        (
-            _UNSCALED,
-            f"{_UNSCALED}    gradients = [\n"
-            "        tf.where(tf.math.is_finite(g), g, tf.zeros_like(g)) for g in gradients\n"
-            "    ]\n",
-        ),
-    ),
-    right=LOOP,
-    check=check,
-    hints=("is_finite",),
-    sources=("TensorFlow 2.15, keras/src/mixed_precision/loss_scale_optimizer.py",),
-)
+RULE = Rule("CL723", check, hints=("is_finite",))

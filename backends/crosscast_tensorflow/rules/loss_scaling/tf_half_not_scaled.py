@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity, Span
+from crosscast.messages.diagnostics import Span
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.pysource.syntax.nodes import identifier, keyword
 from crosscast_reading.readers.python.library_calls import calls_of
 from crosscast_reading.sources.subject import Subject
@@ -76,46 +75,4 @@ def _casts_to_half(getter: ast.expr, call: Call, program: Program) -> bool:
     return "cast(" in text and "float32" in text and "trainable" in text
 
 
-_RIGHT = """\
-import tensorflow as tf
-
-
-def storage_in_float32(getter, name, shape=None, dtype=None, trainable=True, **kwargs):
-    stored = tf.float32 if trainable else dtype
-    variable = getter(name, shape, dtype=stored, trainable=trainable, **kwargs)
-    return tf.cast(variable, dtype) if trainable and dtype != tf.float32 else variable
-
-
-def model_fn(features, labels, mode):
-    with tf.variable_scope("net", custom_getter=storage_in_float32):
-        logits = tf.layers.dense(tf.cast(features, tf.float16), 10)
-    loss = tf.losses.sparse_softmax_cross_entropy(labels, tf.cast(logits, tf.float32))
-    optimizer = tf.train.MomentumOptimizer(0.1, 0.9)
-    loss_scale = 128.0
-    pairs = optimizer.compute_gradients(loss * loss_scale)
-    pairs = [(gradient / loss_scale, variable) for gradient, variable in pairs]
-    train_op = optimizer.apply_gradients(pairs, tf.train.get_global_step())
-    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
-"""
-
-RULE = Rule(
-    code="CL717",
-    name="tf-half-not-scaled",
-    topic="loss scaling",
-    severity=Severity.WARNING,
-    title="float16 in TensorFlow without a loss scale",
-    why="float16 has no numbers between 0 and 6e-8. A getter that stores variables in float32 "
-    "keeps small updates, but the gradients are computed in float16: without a loss scale, many "
-    "of them are 0. `set_floatx('float16')` stores the weights in float16, too, and `compile` "
-    "adds a loss scale only for the policy `mixed_float16`.",
-    wrong=changed(
-        _RIGHT,
-        ("    loss_scale = 128.0\n", ""),
-        ("loss * loss_scale", "loss"),
-        ("    pairs = [(gradient / loss_scale, variable) for gradient, variable in pairs]\n", ""),
-    ),
-    right=_RIGHT,
-    check=check,
-    hints=("custom_getter", "float16", "is_finite", "is_inf", "is_nan"),
-    sources=("NVIDIA, Training With Mixed Precision, TensorFlow example",),
-)
+RULE = Rule("CL717", check, hints=("custom_getter", "float16", "is_finite", "is_inf", "is_nan"))

@@ -7,17 +7,14 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import literals
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.pysource.syntax.nodes import identifier
 from crosscast_reading.readers.python.conditions import branches, conditions_of
 from crosscast_reading.readers.python.library_calls import calls_of, last, target_of
 from crosscast_reading.readers.python.value_flow import flow_of
 from crosscast_reading.sources.subject import Subject
 from crosscast_tensorflow.answers.keras import (
-    LOOP,
     framework_code,
     program_of,
     scales_losses,
@@ -250,28 +247,4 @@ def _denies(test: ast.expr, *, holds: bool) -> bool:
     return any(_SWITCH.search(text) and not true for text, true in literals(test, holds))
 
 
-RULE = Rule(
-    code="CL718",
-    name="tf-scaler-idle",
-    topic="loss scaling",
-    severity=Severity.WARNING,
-    title="A loss-scaling optimizer that scales no loss",
-    why="LossScaleOptimizer multiplies the loss in `minimize`, in `compute_gradients` of "
-    "TensorFlow 1 and in `get_scaled_loss` (`scale_loss` of Keras 3). `apply_gradients` only tests "
-    "for infinities, so gradients of a plain `tape.gradient` or `tf.gradients` underflow as "
-    "without a wrapper.",
-    wrong=changed(
-        LOOP,
-        ('tf.keras.mixed_precision.set_global_policy("mixed_float16")\n', ""),
-        ("        scaled = optimizer.get_scaled_loss(loss)\n", ""),
-        ("tape.gradient(scaled", "tape.gradient(loss"),
-        ("    gradients = optimizer.get_unscaled_gradients(gradients)\n", ""),
-    ),
-    right=changed(LOOP, ('tf.keras.mixed_precision.set_global_policy("mixed_float16")\n', "")),
-    check=check,
-    hints=("LossScaleOptimizer", _REWRITE),
-    sources=(
-        "TensorFlow 2.15, keras/mixed_precision/loss_scale_optimizer.py",
-        "TensorFlow 2.15, python/training/experimental/loss_scale_optimizer.py",
-    ),
-)
+RULE = Rule("CL718", check, hints=("LossScaleOptimizer", _REWRITE))

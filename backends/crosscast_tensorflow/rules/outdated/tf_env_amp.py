@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.sources.subject import Subject
@@ -56,39 +55,4 @@ def _enables(name: ast.expr, value: ast.expr) -> bool:
     return False
 
 
-RULE = Rule(
-    code="CL904",
-    name="tf-env-amp",
-    topic="outdated",
-    severity=Severity.WARNING,
-    title="TF_ENABLE_AUTO_MIXED_PRECISION has no effect",
-    why="The published builds of TensorFlow 2.5, 2.10, 2.15 and 2.21 do not contain the name of "
-    "this variable: training silently runs in float32. Vendor builds may read it.",
-    wrong="""\
-import os
-
-os.environ["TF_ENABLE_AUTO_MIXED_PRECISION"] = "1"
-
-import tensorflow as tf
-
-model = tf.keras.Sequential(
-    [tf.keras.layers.Dense(64), tf.keras.layers.Dense(2, dtype="float32")]
-)
-model.compile(tf.keras.optimizers.Adam(1e-3), loss="mse")
-model.fit(inputs, targets)
-""",
-    right="""\
-import tensorflow as tf
-
-tf.keras.mixed_precision.set_global_policy("mixed_float16")
-model = tf.keras.Sequential(
-    [tf.keras.layers.Dense(64), tf.keras.layers.Dense(2, dtype="float32")]
-)
-model.compile(tf.keras.optimizers.Adam(1e-3), loss="mse")
-model.fit(inputs, targets)
-""",
-    check=check,
-    hints=(_VARIABLE,),
-    sources=("shared libraries of TensorFlow 2.5.3, 2.10.1, 2.15.1 and 2.21.0",),
-    needs_training=False,
-)
+RULE = Rule("CL904", check, hints=(_VARIABLE,), needs_training=False)

@@ -6,41 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.autocast import is_on
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import AMP, changed
 from crosscast_reading.pysource.programs.module import Function
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.sources.subject import Subject
 
-_RIGHT = changed(
-    AMP,
-    (
-        "import torch\n",
-        """\
-import torch
-
-
-class Square(torch.autograd.Function):
-    @staticmethod
-    @torch.amp.custom_fwd(device_type="cuda")
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x @ x.T
-
-    @staticmethod
-    @torch.amp.custom_bwd(device_type="cuda")
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return (grad + grad.T) @ x
-
-
-""",
-    ),
-    ("criterion(model(inputs), targets)", "criterion(Square.apply(model(inputs)), targets)"),
-)
 _DECLARES = re.compile(r"custom_fwd|\bamp\b|autocast")
 _MULTIPLIES = ("matmul", "mm", "bmm", "linear", "conv2d", "einsum", "addmm", "baddbmm")
 
@@ -84,20 +56,4 @@ def _is_declared(function: Function) -> bool:
     return bool(_DECLARES.search(ast.unparse(function)))
 
 
-RULE = Rule(
-    code="CL403",
-    name="autograd-function-in-autocast",
-    topic="precision",
-    severity=Severity.NOTE,
-    title="Custom autograd function under autocast",
-    why="Under autocast, forward runs matrix products in half precision, while backward runs "
-    "outside of autocast and receives saved tensors and gradients of different dtypes. It "
-    "fails, or computes in an unintended dtype.",
-    wrong=_RIGHT.replace('    @torch.amp.custom_fwd(device_type="cuda")\n', "").replace(
-        '    @torch.amp.custom_bwd(device_type="cuda")\n', ""
-    ),
-    right=_RIGHT,
-    check=check,
-    hints=("autograd.Function", "Function)"),
-    sources=("PyTorch docs, Automatic Mixed Precision examples, Autocast and Custom Autograd",),
-)
+RULE = Rule("CL403", check, hints=("autograd.Function", "Function)"))

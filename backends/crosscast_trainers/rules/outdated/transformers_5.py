@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.outdated_apis import older
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.call import Call
@@ -49,42 +48,4 @@ def _in_call(call: Call) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    code="CL907",
-    name="transformers-5-arguments",
-    topic="outdated",
-    severity=Severity.NOTE,
-    title="Argument removed in transformers 5",
-    why="transformers 5 removed deprecated fields from TrainingArguments; passing one raises "
-    "TypeError. `warmup_ratio` was merged into `warmup_steps`, where a number below 1 is a "
-    "fraction. transformers 4 interprets such a number differently, so the correct form "
-    "depends on the version.",
-    wrong="""\
-from transformers import Trainer, TrainingArguments
-
-arguments = TrainingArguments(
-    output_dir="out",
-    fp16=True,
-    warmup_ratio=0.1,
-)
-Trainer(model, arguments, train_dataset=rows).train()
-""",
-    right="""\
-from transformers import Trainer, TrainingArguments
-
-arguments = TrainingArguments(
-    output_dir="out",
-    fp16=True,
-    warmup_steps=0.1,
-)
-Trainer(model, arguments, train_dataset=rows).train()
-""",
-    check=check,
-    hints=("TrainingArguments",),
-    sources=(
-        "fields of TrainingArguments in transformers 5.23.0",
-        "huggingface/transformers#41017",
-        "huggingface/transformers#41404",
-    ),
-    needs_training=False,
-)
+RULE = Rule("CL907", check, hints=("TrainingArguments",), needs_training=False)

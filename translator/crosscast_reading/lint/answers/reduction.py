@@ -7,13 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from crosscast_reading.lint.answers.model_outputs import (
-    is_output,
-    reduction_of_entry,
-    reduction_within,
-    runs_model,
-    uses_transformers,
-)
 from crosscast_reading.lint.answers.windows import ACCUMULATES
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.programs.call import Call
@@ -34,7 +27,18 @@ from crosscast_reading.readers.python.loss_values import (
 )
 from crosscast_reading.trainstep.answers.differentiated import loss_expression
 from crosscast_reading.trainstep.events import Event
-from crosscast_reading.trainstep.frames.object_kinds import is_loss_name
+from crosscast_reading.trainstep.frames.object_kinds import is_loss_name, is_model_name, last_name
+
+_LAYERS = re.compile(
+    r"^(torch|paddle)\.(?!nn\.parallel\.|DataParallel|compile|jit|nn\.(Module|Layer)\.__call__$)"
+)
+"""What makes layers of a library, whose output is no loss.
+
+Wrappers of models are not among it, and neither is the base class, which tells that it is a model.
+"""
+_MEANS = re.compile(r"^(avg|average|mean)_|_(avg|average|mean)$", re.I)
+"""Names that tell a mean from a sum which is returned beside it."""
+_CRITERION = re.compile(r"^(criterion|criteria|loss_(fn|func|function|fct))$", re.I)
 
 Reduction = Literal["mean", "sum", "unknown"]
 
@@ -79,8 +83,7 @@ def _joined(reductions: set[str], backward: Event) -> Reduction:
     if reductions == {"mean"}:
         return "mean"
     if reductions == {"mean", "named"} or reductions == {"named"}:
-        program = backward.module.program
-        texts = [m.code for m in program.modules]
+        texts = [m.code for m in backward.module.program.modules]
         return "unknown" if any(_SUMMED.search(text) for text in texts) else "mean"
     return "unknown"
 
@@ -134,14 +137,14 @@ def _named(value: LossValue) -> str:
     node, module, key = value.node, value.module, value.key
     match node:
         case ast.Call() if key is not None:
-            return reduction_of_entry(node, key, module, value.name)
+            return _reduction_of_entry(node, key, module, value.name)
         case ast.Subscript(slice=ast.Constant(value=str())) if key is not None:
-            return reduction_within(node, key, module)
+            return _reduction_within(node, key, module)
         case ast.Call():
             return _of_call(node, module)
         case ast.Attribute(attr=name) if key is None and is_loss_name(name):
-            by_library = name == "loss" and uses_transformers(module)
-            return "named" if by_library or is_output(node.value, module) else "unknown"
+            by_library = name == "loss" and _uses_transformers(module)
+            return "named" if by_library or _is_output(node.value, module) else "unknown"
     return "unknown"
 
 
@@ -157,7 +160,7 @@ def _of_call(node: ast.Call, module: Module) -> str:
         return "named"
     if _COMPUTES.search(call.method):
         return _of_criteria(node, module)
-    return "named" if runs_model(node, module) else "unknown"
+    return "named" if _runs_model(node, module) else "unknown"
 
 
 def _of_criteria(node: ast.Call, module: Module) -> str:
@@ -189,7 +192,7 @@ def _of_sum(node: ast.Call, module: Module) -> str:
             given = None
     match given:
         case ast.Call(func=ast.Attribute(value=ast.Name() as losses, attr="values")):
-            return "named" if is_output(losses, module) else "unknown"
+            return "named" if _is_output(losses, module) else "unknown"
     return "unknown"
 
 
@@ -205,3 +208,78 @@ def _of_library(call: Call) -> str:
         return "unknown"
     reduction = fixed(call.argument("reduction") or Known("mean"))
     return str(reduction) if reduction in ("mean", "sum") else "unknown"
+
+
+def _reduction_of_entry(node: ast.Call, key: str | int, module: Module, name: str) -> str:
+    """Return the reduction of an entry of the output of a model of another file."""
+    word = key if isinstance(key, str) else name
+    told = is_loss_name(word)
+    if (
+        told
+        and _MEANS.search(word)
+        and (_runs_model(node, module) or _asks_criterion(node, module))
+    ):
+        return "mean"
+    named = (
+        (told and _runs_model(node, module))
+        or (key == 0 and _uses_transformers(module) and _calls_model(node, module))
+        or (key == "loss" and module.call(node).method == "training_step")
+    )
+    return "named" if named else "unknown"
+
+
+def _reduction_within(node: ast.Subscript, key: str | int, module: Module) -> str:
+    """Return the reduction of an entry of a container in a model's output: `out["losses"]["x"]`."""
+    told = is_loss_name(str(key))
+    return "named" if told and _is_output(node.value, module) else "unknown"
+
+
+def _asks_criterion(node: ast.Call, module: Module) -> bool:
+    """Whether a criterion that is not in the program is called, or that of the base class."""
+    match node.func:
+        case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="forward"):
+            return True
+        case ast.Attribute(value=function, attr="forward") | function:
+            unseen = ":" not in module.call(node).name
+            return unseen and bool(_CRITERION.search(identifier(function)))
+
+
+def _is_output(node: ast.expr, module: Module) -> bool:
+    """Whether it is certainly what a model returns."""
+    match node:
+        case ast.Call():
+            return _runs_model(node, module)
+        case ast.Name():
+            made = definitions(node, module)
+            return bool(made) and all(
+                isinstance(b.assigned, ast.Call) and _runs_model(b.assigned, b.module) for b in made
+            )
+    return False
+
+
+def _runs_model(node: ast.Call, module: Module) -> bool:
+    """Whether a model is called that is no layer of a library and not in the program."""
+    return _calls_model(node, module) and not _LAYERS.search(module.call(node).name)
+
+
+def _calls_model(node: ast.Call, module: Module) -> bool:
+    """Whether something is called that has the name of a model and is not in the program."""
+    if ":" in module.call(node).name or not (node.args or node.keywords):
+        return False
+    match node.func:
+        case ast.Attribute(value=ast.Name() | ast.Attribute() as function, attr="forward") | (
+            ast.Name() | ast.Attribute() as function
+        ):
+            return is_model_name(last_name(function)) or _is_trained(function, module)
+    return False
+
+
+def _is_trained(node: ast.expr, module: Module) -> bool:
+    """Whether something has parameters that the module hands to an optimizer or the like."""
+    text = module.text(node)
+    return any(c.method == "parameters" and c.receiver_text == text for c in module.calls)
+
+
+def _uses_transformers(module: Module) -> bool:
+    """Whether a module imports the library, whose models return their losses."""
+    return any("transformers" in name for name in module.imported)

@@ -15,10 +15,9 @@ from crosscast_reading.sources.subject import Subject
 
 def scaler_calls(subject: Subject) -> list[Call]:
     """Return the calls that create a loss scaler, such as a GradScaler."""
-    program = subject.program
     return [
         call
-        for module in program.modules
+        for module in subject.program.modules
         for call in module.calls
         if call.names and all(has_role(name, "scaler") for name in call.names)
     ]

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from crosscast_reading.lint.answers.kept_flags import is_only_kept
 from crosscast_reading.lint.namespaces import use_of
 from crosscast_reading.lint.topics import Topic, topic_of
 from crosscast_reading.pysource.libraries.public_names import INSTALLED, STANDARD
+from crosscast_reading.pysource.syntax.nodes import identifier, walk
 from crosscast_reading.readers.python.compiled_models import compiled as keras_compiled
 from crosscast_reading.sources.connected import connected
 from crosscast_reading.sources.subject import Subject
@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from crosscast_reading.facts.command import Command
     from crosscast_reading.pysource.programs.flag import Flag
     from crosscast_reading.pysource.programs.module import Function, Module
+    from crosscast_reading.pysource.programs.program import Program
+
+_PURE = frozenset(
+    {
+        *("int", "float", "bool", "str", "list", "tuple", "set", "map", "len", "sorted"),
+        *("split", "strip", "lower", "upper", "replace", "min", "max"),
+    }
+)
+"""Functions that do nothing but return a value."""
+_HIDES = frozenset({"locals", "globals", "vars", "eval", "exec"})
+"""Functions that read names which no line shows."""
 
 _AWARE = re.compile(r"deprecat|unused|not used|ignored|no effect|compatib|legacy", re.IGNORECASE)
 _DATA = (
@@ -66,7 +77,7 @@ def unused_flags(subject: Subject) -> Iterator[tuple[Flag, Topic]]:
         small = {name.lower() for name in use.read if name.isupper()}
         benign = _BENIGN if topic == "precision" else _BENIGN_FOR_STEP
         if (
-            (flag.dest in use.read and not is_only_kept(flag, program))
+            (flag.dest in use.read and not _is_only_kept(flag, program))
             or not flag.dest.isidentifier()
             or _is_known_dead(flag)
             or _may_refuse_values(flag)
@@ -149,8 +160,7 @@ def _may_refuse_values(flag: Flag) -> bool:
     """Whether the flag's type is a function that accepts one value only or that no file defines."""
     node = _type_of(flag)
     name = flag.module.resolve(node) if node is not None else ""
-    program = flag.module.program
-    definition = program.function_named(name)
+    definition = flag.module.program.function_named(name)
     if definition is not None:
         return _takes_one_value(definition[1])
     root, _, inside = name.partition(".")
@@ -174,3 +184,46 @@ def _takes_one_value(function: Function) -> bool:
     returned = [child.value for child in inside if isinstance(child, ast.Return)]
     raises = any(isinstance(child, ast.Raise) for child in inside)
     return raises and len(returned) == 1 and isinstance(returned[0], ast.Constant)
+
+
+def _is_only_kept(flag: Flag, program: Program) -> bool:
+    """Whether every read of a flag computes a value for a name that the program never reads."""
+    reads = [
+        (node, module)
+        for module in program.modules
+        for node in module.every(ast.Attribute)
+        if node.attr == flag.dest and isinstance(node.ctx, ast.Load)
+    ]
+    named = any(
+        text.value == flag.dest for module in program.modules for text in module.every(ast.Constant)
+    )
+    return bool(reads) and not named and all(_is_kept(node, module) for node, module in reads)
+
+
+def _is_kept(read: ast.Attribute, module: Module) -> bool:
+    match module.statement_of(read):
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) as statement:
+            pass
+        case _:
+            return False
+    if isinstance(module.parent(statement), ast.ClassDef):
+        return False  # an attribute of the class
+    calls = [node.func for node in walk(value) if isinstance(node, ast.Call)]
+    if not all(identifier(call) in _PURE for call in calls):
+        return False
+    return not any(_may_read(name, other, own=other is module) for other in module.program.modules)
+
+
+def _may_read(name: str, module: Module, *, own: bool) -> bool:
+    """Whether a module reads a name, or imports it, or may read it unseen."""
+    for node in module.nodes:
+        match node:
+            case ast.Name(id=variable, ctx=ast.Load()) if own and variable in {name, *_HIDES}:
+                return True
+            case ast.Attribute(attr=attribute, ctx=ast.Load()) if not own and attribute == name:
+                return True
+            case ast.ImportFrom(names=names) if any(each.name in (name, "*") for each in names):
+                return True
+            case ast.Global(names=names) | ast.Nonlocal(names=names) if name in names:
+                return True
+    return False

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast_reading.pysource.evaluation.choices import Option, choice
-from crosscast_reading.pysource.evaluation.configurables import configured
 from crosscast_reading.pysource.flags import reading as flags
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.names.reaching_assignments import condition_of
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
     from crosscast_reading.pysource.programs.module import Module
     from crosscast_reading.pysource.programs.program import Program
+
+_DECORATORS = ("gin.configurable", "gin.tf.configurable", "gin.config.configurable")
 
 _CALLED = "it changes with every call of its method"
 
@@ -80,8 +81,7 @@ def _element(value: Value, place: int, binding: Binding, module: Module) -> Valu
         if isinstance(part, Symbol | Unknown | Choice | Instance):
             return part
         return Known(part, value.origin, value.flag)
-    program = module.program
-    for meaning in meanings_of_binding(binding, program):
+    for meaning in meanings_of_binding(binding, module.program):
         if meaning.kind == "instance" and meaning.call is not None and meaning.module is not None:
             return Instance(meaning.name, meaning.module.call(meaning.call))
     assert binding.value is not None
@@ -168,7 +168,7 @@ def _parameter(binding: Binding, node: ast.arg, module: Module, program: Program
         if len(values) == 1 or (isinstance(values[0], Known) and same(values)):
             return values[0]
     standard = evaluate(default, module) if default is not None else None
-    if not given and (by_gin := configured(binding, standard, program)) is not None:
+    if not given and (by_gin := _configured(binding, standard, program)) is not None:
         return by_gin
     if len(sites) == 1 and not given and isinstance(standard, Known) and not _starred(sites[0]):
         plain = standard.origin in ("literal", "constant")
@@ -214,3 +214,50 @@ def default_of(binding: Binding) -> ast.expr | None:
         if arg is binding.node:
             return given
     return None
+
+
+def _configured(binding: Binding, default: Value | None, program: Program) -> Value | None:
+    """Return the value of a parameter that no call gives; None if gin does not configure it.
+
+    Args:
+        binding: of the parameter.
+        default: the value of its default.
+        program: with the bindings of the files given.
+    """
+    name = _configurable(binding)
+    if not name or not isinstance(binding.node, ast.arg):
+        return None
+    key = f"{name}.{binding.node.arg}"
+    bound = program.settings.get(key)
+    if isinstance(bound, Known):
+        return Known(bound.value, "config", key)
+    if bound is not None:
+        return bound
+    if isinstance(default, Known):
+        return Known(default.value, "config", key)
+    return Unknown(key, f"gin sets {key}", "config", names=(key,))
+
+
+def _configurable(binding: Binding) -> str:
+    """Return the name by which gin knows the function of a parameter; empty if it does not."""
+    scope, module = binding.scope, binding.module
+    node = scope.node
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return ""
+    owner = scope.parent
+    if node.name == "__init__" and owner is not None and isinstance(owner.node, ast.ClassDef):
+        return _named(owner.node, module)
+    return _named(node, module)
+
+
+def _named(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, module: Module) -> str:
+    for decorator in node.decorator_list:
+        call = decorator if isinstance(decorator, ast.Call) else None
+        if module.resolve(call.func if call is not None else decorator) not in _DECORATORS:
+            continue
+        given = [*call.args[:1]] if call is not None else []
+        given += [k.value for k in call.keywords if k.arg == "name"] if call is not None else []
+        if given and isinstance(given[0], ast.Constant) and isinstance(given[0].value, str):
+            return given[0].value.rpartition(".")[2]
+        return node.name
+    return ""

@@ -26,8 +26,7 @@ def from_document(node: ast.expr, module: Module) -> Value | None:
 
     None if no file given is known to be the one that the program loads.
     """
-    program = module.program
-    if program.documents is None:
+    if module.program.documents is None:
         return None
     keys: list[str] = []
     here = node

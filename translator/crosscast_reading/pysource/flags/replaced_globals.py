@@ -15,8 +15,8 @@ _COMMON = 3
 """Minimum number of names that a file of settings shares with the program it belongs to."""
 
 
-def replace_globals(trees: Sequence[ast.Module], launch: Command | None) -> None:
-    """Put settings of a file and of a command in the place of a program's own, in its tree.
+def replace_globals(trees: Sequence[ast.Module], launch: Command | None) -> Sequence[ast.Module]:
+    """Put settings of a file and of a command in the place of a program's own, in a new tree.
 
     Only for a program that runs other code over its globals, for names that it assigned before,
     and for settings that are numbers or texts. The places in the source stay those of the program.
@@ -24,9 +24,12 @@ def replace_globals(trees: Sequence[ast.Module], launch: Command | None) -> None
     Args:
         trees: the files, that of the program first.
         launch: the command that starts the program.
+
+    Returns:
+        The trees, that of the program replaced by one with the settings.
     """
     if not trees:
-        return
+        return trees
     program = trees[0]
     own: dict[str, list[ast.Assign]] = {}
     for statement in program.body:
@@ -35,14 +38,19 @@ def replace_globals(trees: Sequence[ast.Module], launch: Command | None) -> None
         if (name := _assigned(statement)) and isinstance(statement, ast.Assign):
             own.setdefault(name, []).append(statement)
     else:
-        return
+        return trees
     files = [settings for tree in trees[1:] if (settings := _settings(tree))]
     fitting = [settings for settings in files if len(settings.keys() & own.keys()) >= _COMMON]
     given: dict[str, ast.expr] = dict(fitting[0]) if len(fitting) == 1 else {}
     given.update(_of_command(launch))
+    new: dict[ast.stmt, ast.stmt] = {}
     for name in given.keys() & own.keys():
         for statement in own[name]:
-            statement.value = _at(given[name], statement.value)
+            value = _at(given[name], statement.value)
+            made = ast.Assign(statement.targets, value, statement.type_comment)
+            new[statement] = ast.copy_location(made, statement)
+    body = [new.get(statement, statement) for statement in program.body]
+    return [ast.Module(body, program.type_ignores), *trees[1:]]
 
 
 def _runs_a_file(statement: ast.stmt) -> bool:

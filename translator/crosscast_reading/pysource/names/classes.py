@@ -120,8 +120,7 @@ def _starts(node: ast.AST) -> tuple[int, int]:
 
 def initializer(scope: Scope) -> tuple[Module, Function] | None:
     """Return the `__init__` of a class or of a base in the program."""
-    program = scope.module.program
-    for here in lineage(program, scope):
+    for here in lineage(scope.module.program, scope):
         for binding in here.bindings.get("__init__", ()):
             if isinstance(binding.node, ast.FunctionDef):
                 return here.module, binding.node

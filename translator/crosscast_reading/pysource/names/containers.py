@@ -108,8 +108,7 @@ def _saved_argument(node: ast.Attribute, module: Module) -> Sequence[Binding]:
 
 def entries_of(node: ast.Attribute | ast.Subscript, module: Module) -> Sequence[Binding]:
     """Return the assignments to an entry of a container, or its place in a literal."""
-    program = module.program
-    return program.entries.get(node, module)
+    return module.program.entries.get(node, module)
 
 
 def look_up_entries(node: ast.expr, module: Module) -> Sequence[Binding]:

@@ -80,8 +80,7 @@ class Call:
     @property
     def version(self) -> str:
         """Version of the package that the call belongs to; empty if unknown."""
-        program = self.module.program
-        return program.version_of(self.name)
+        return self.module.program.version_of(self.name)
 
     @property
     def has_star(self) -> bool:
@@ -154,8 +153,7 @@ class Call:
     def _unpacked(
         self, node: ast.expr, module: Module
     ) -> Iterator[tuple[str | None, ast.expr | None]]:
-        program = self.module.program
-        return program.unpacked(node, module)
+        return self.module.program.unpacked(node, module)
 
     def argument(self, name: str, default: Value | None = None) -> Value | None:
         """Return the value of an argument; `default` if it is not given.

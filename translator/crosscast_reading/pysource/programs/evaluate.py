@@ -22,5 +22,4 @@ def evaluate(node: ast.expr, module: Module) -> Value:
         if isinstance(node.value, int) and node.value.bit_length() > MAX_BITS:
             return Unknown(module.text(node)[:200], "a number that no float holds")
         return Known(node.value)
-    program = module.program
-    return program.values.get(node, module)
+    return module.program.values.get(node, module)

@@ -27,5 +27,4 @@ class Meaning:
 
 def meanings_of(node: ast.expr, module: Module) -> tuple[Meaning, ...]:
     """Return everything that an expression can be, in the order of the text."""
-    program = module.program
-    return program.meanings.get(node, module)
+    return module.program.meanings.get(node, module)

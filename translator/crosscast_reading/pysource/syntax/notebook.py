@@ -8,7 +8,9 @@ another language (`%%bash`) turns its whole cell into comments.
 
 from __future__ import annotations
 
+import ast
 import json
+import warnings
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
@@ -76,6 +78,8 @@ def _neutral(rows: list[str]) -> list[str]:
     first = next((row.strip() for row in rows if row.strip()), "")
     if first.startswith("%%") and first.split()[0] not in _PYTHON_CELL_MAGICS:
         return [f"# {row}" for row in rows]
+    if _parses(rows):  # a line that begins with % goes on with the one before
+        return rows
     lines: list[str] = []
     going_on = False
     for row in rows:
@@ -96,6 +100,16 @@ def _neutral(rows: list[str]) -> list[str]:
         else:
             lines.append(row)
     return lines
+
+
+def _parses(rows: list[str]) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse("\n".join(rows))
+        except (SyntaxError, ValueError):
+            return False
+    return True
 
 
 def _help(bare: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from functools import lru_cache
 
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
 from crosscast.messages.source import Source
@@ -16,6 +17,10 @@ MAX_LINE = 400_000
 MAX_DEPTH = 200
 """Nodes within each other. What follows names and values goes a few calls of Python deeper for
 each, and Python allows 1,000."""
+
+_KEPT = 128
+_SHORT = 20_000
+"""Trees that are kept, and the length of their texts: at most a hundred megabytes."""
 
 _PYTHON2 = re.compile(
     r"^[ \t]*(print\s+[\"'\w(%]|exec\s+[\"'\w]|except\s+[\w.]+\s*,\s*\w+\s*:|raise\s+\w+\s*,)", re.M
@@ -35,6 +40,8 @@ _HINTS = {
 def parse_source(source: Source) -> tuple[ast.Module | None, Diagnostic | None]:
     """Return the tree of a Python file, or the reason why there is none.
 
+    A file that several programs have is parsed once: nothing may change a tree.
+
     Diagnostics: CC901 not Python, CC902 Python 2, CC903 too large or too deep, CC905 an unsolved
     merge (the tree of its first side is returned).
     """
@@ -50,19 +57,33 @@ def parse_source(source: Source) -> tuple[ast.Module | None, Diagnostic | None]:
     if "\n>>>>>>> " in text and _CONFLICT.search(text):
         text, line = _first_side(text)
         problem = _refuse(source, "CC905", "holds an unsolved merge: its first side is read", line)
+    parse = _parse_once if len(text) <= _SHORT else _parse
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text, source.name or "<text>")
+        tree, deep = parse(source.name, text)
     except SyntaxError as error:
         return None, _syntax(source, error)
     except (RecursionError, MemoryError):
         return None, _refuse(source, "CC903", "nests too deep to be read", 1)
     except (ValueError, OverflowError) as error:
         return None, _refuse(source, "CC901", f"not Python: {error}", 1)
-    if deep := _too_deep(tree):
+    if deep:
         return None, _refuse(source, "CC903", "nests too deep to be read", deep)
     return tree, problem
+
+
+def _parse(name: str, text: str) -> tuple[ast.Module, int]:
+    """Return a tree, and a line where it is too deep, if there is one.
+
+    The name is among the arguments, since files of one program share no nodes: what is known of a
+    node depends on its file.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(text, name or "<text>")
+    return tree, _too_deep(tree)
+
+
+_parse_once = lru_cache(_KEPT)(_parse)
 
 
 def _too_deep(tree: ast.Module) -> int:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from crosscast.messages.source import Source
 from crosscast_reading.readers.config.foreign_yaml import read_yaml
 from crosscast_reading.readers.config.json_places import read_json
-from crosscast_reading.readers.config.keras_words import tell_tensorflow
 from crosscast_reading.readers.config.paddle_words import tell_amp
 from crosscast_reading.readers.protocol import Reading
 from crosscast_reading.readers.settings import Setting, SettingWriter
@@ -30,6 +29,20 @@ from crosscast_reading.readers.usual_names import (
     snake,
     tell_usual,
 )
+
+_KEYS = frozenset(
+    (
+        *("kernel_initializer", "kernel_regularizer", "kernel_constraint"),
+        *("bias_initializer", "bias_regularizer", "clipnorm", "global_clipnorm"),
+    )
+)
+"""Arguments of Keras' layers and optimizers that no other library calls so."""
+_VALUES = re.compile(
+    r"mixed_b?float16|PiecewiseConstantDecay|piecewise_constant_decay|CosineDecayRestarts"
+    r"|(tf|tensorflow)\.(keras|train|compat)\.[\w.]+"
+    r"|TF[A-Z][a-z]\w{0,60}(Model|For[A-Z]\w{1,60})"
+)
+"""Policies and schedules of Keras, names in TensorFlow, TensorFlow models of Transformers."""
 
 _RATE = re.compile(rf"\b({'|'.join(RATES)})(\.\w+)?[\"']?[ \t]*:", re.IGNORECASE)
 _KINDS = ("name", "class", "class_name", "kind", "type")
@@ -70,7 +83,7 @@ class UsualSettings:
         writer = SettingWriter(self.name)
         tell_usual(writer, get)
         if document.tree is not None:
-            tell_tensorflow(writer, document.tree)
+            _tell_tensorflow(writer, document.tree)
             _tell_section_of_paddle(writer, document.tree)
         return Reading(facts=tuple(writer.facts), diagnostics=tuple(document.diagnostics))
 
@@ -136,6 +149,23 @@ def _trains(section: Tree) -> bool:
     """Whether a section has rate, optimizer and length of a run, whatever else is in it."""
     names = {snake(str(key)) for key in section.keys or {}}
     return all(names & set(each) for each in (RATES, OPTIMIZERS, LENGTHS))
+
+
+def _tell_tensorflow(writer: SettingWriter, tree: Tree) -> None:
+    """Record that TensorFlow trains, if a key or value is a word of its own."""
+    word = next(_words(tree), None)
+    if word is not None:
+        before = writer.confidence
+        writer.confidence = "likely"
+        writer.tell("framework", "tensorflow", word, origin="presence")
+        writer.confidence = before
+
+
+def _words(tree: Tree) -> Iterator[Setting]:
+    for part in tree.walk():
+        for key, entry in (part.keys or {}).items():
+            if str(key) in _KEYS or _VALUES.fullmatch(entry.text):
+                yield entry.as_setting(str(key))
 
 
 READER = UsualSettings()

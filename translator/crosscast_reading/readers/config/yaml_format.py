@@ -17,7 +17,6 @@ from crosscast_reading.readers.settings import SettingWriter
 from crosscast_reading.readers.tree import Tree
 
 _TOP = re.compile(r"^[ \t]{0,4}?([\"']?)([A-Za-z_][\w-]*)\1[ \t]*:(?=\s|$)", re.M)
-_NOT_YAML = re.compile(r"^[ \t]*(import |from \S+ import|def |class |#!|<\?|<!|[\[{]\s*$)", re.M)
 _REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 _MAX_SNIFFED = 200_000
 _NAMES = (".yaml", ".yml", ".json", ".cfg", ".conf", ".config", "<stdin>", "-")

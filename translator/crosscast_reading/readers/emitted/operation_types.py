@@ -21,7 +21,7 @@ from crosscast.recipe.document import OpType, Recipe
 from crosscast.recipe.policies import DEFAULT_POLICY, POLICIES
 from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.versions import POLICY_OF_1, as_written
-from crosscast.recipe.yaml_source import parse
+from crosscast.recipe.yaml_source import document_of
 from crosscast.targets.backend import Backend, Dialect, Target, load_backend
 from crosscast.targets.capability import Verdict, judge
 from crosscast_reading.readers.emitted.script import Script, code_of, literal
@@ -49,19 +49,7 @@ _CONSTANTS = (
     *("MATMUL", "POINTWISE", "REDUCTIONS", "EMBEDDINGS", "RESIDUAL", "HALF", "TYPES"),
     "DTYPE_POLICY",
 )
-_RECIPE = """
-version: 2
-name: printed
-model: {{kind: bert, preset: tiny, labels: 3, dropout: {dropout}, attention: {attention}}}
-data: {{source: synthetic}}
-batch: {{micro_batch_size: {processes}}}
-precision: {{mode: {mode}, compute_dtype: {half}{ops}}}
-accumulation: {{steps: 1, normalize_by: {unit}}}
-optimizer: {{name: sgd, learning_rate: 1.0}}
-schedule: {{name: constant, total_steps: 1}}
-activation_checkpointing: {recomputes}
-distributed: {{strategy: {strategy}, processes_per_node: {processes}}}
-"""
+_NAMED = (ast.FunctionDef, ast.ClassDef)
 
 
 def operation_types(
@@ -200,19 +188,37 @@ def _policies(mode: str) -> list[Types]:
     return ordered
 
 
-def _recipe(*, types: Types, **read: Any) -> Recipe | None:
-    ops = ", ".join(f"{name}: {word}" for name, word in types.items() if name != ATTENTION)
-    text = _RECIPE.format(
-        **{
-            **read,
-            ATTENTION: types[ATTENTION],
-            "ops": "" if read["mode"] == "none" else f", ops: {{{ops}}}",
-            "recomputes": str(read["recomputes"]).lower(),
-            "strategy": "data_parallel" if read["processes"] > 1 else "none",
-        }
-    )
+def _recipe(
+    *,
+    types: Types,
+    mode: str,
+    half: str,
+    dropout: float,
+    recomputes: bool,
+    unit: str,
+    processes: int,
+) -> Recipe | None:
+    bert = {"kind": "bert", "preset": "tiny", "labels": 3}
+    ops = {name: word for name, word in types.items() if name != ATTENTION}
+    data = {
+        "version": 2,
+        "name": "printed",
+        "model": {**bert, "dropout": dropout, ATTENTION: types[ATTENTION]},
+        "data": {"source": "synthetic"},
+        "batch": {"micro_batch_size": processes},
+        "precision": {"mode": mode, "compute_dtype": half}
+        | ({} if mode == "none" else {"ops": ops}),
+        "accumulation": {"steps": 1, "normalize_by": unit},
+        "optimizer": {"name": "sgd", "learning_rate": 1.0},
+        "schedule": {"name": "constant", "total_steps": 1},
+        "activation_checkpointing": recomputes,
+        "distributed": {
+            "strategy": "data_parallel" if processes > 1 else "none",
+            "processes_per_node": processes,
+        },
+    }
     try:
-        return build_recipe(parse(text, "printed.yaml"))
+        return build_recipe(document_of(data, "printed"))
     except DiagnosticError:
         return None
 
@@ -238,9 +244,16 @@ def _print(backend: str, dialect: str, key: Any) -> Text | None:
     files = {f.path: f for f in loaded.lower(recipe, judgements, generation, "script").files}
     if not files.keys() >= {MODEL, TRAIN}:
         return None
-    texts = (render(loaded.templates, files[p].template, files[p].view) for p in (MODEL, TRAIN))
-    model, train = (ast.parse(text).body for text in texts)
-    return {**_definitions(model), **_of_step(_definitions(train))}
+    model, train = (
+        render(loaded.templates, files[path].template, files[path].view) for path in (MODEL, TRAIN)
+    )
+    return {**_definitions_in(model), **_definitions_in(train, only=_OF_STEP)}
+
+
+@cache
+def _definitions_in(text: str, only: Sequence[str] | None = None) -> Text:
+    """Return definitions of a printed file; most types print the same file."""
+    return _definitions(ast.parse(text).body, only)
 
 
 def _text_of(script: Script) -> Text:
@@ -248,21 +261,24 @@ def _text_of(script: Script) -> Text:
     model: Text = {}
     others: dict[str, str] = {}
     for module in script.own:
-        known = _definitions(module.tree.body)
-        if {"build_model", "BertClassifier"} <= known.keys():
-            model = known
-        others |= known
-    return {**model, **_of_step(others)}
+        names = {node.name for node in module.tree.body if isinstance(node, _NAMED)}
+        if {"build_model", "BertClassifier"} <= names:
+            model = _definitions(module.tree.body)
+        others |= _definitions(module.tree.body, _OF_STEP)
+    return {**model, **others}
 
 
-def _of_step(known: Text) -> Text:
-    return {name: text for name, text in known.items() if name in _OF_STEP}
-
-
-def _definitions(body: Sequence[ast.stmt]) -> Text:
+def _definitions(body: Sequence[ast.stmt], only: Sequence[str] | None = None) -> Text:
+    """Return the definitions among some statements, or only those of some names."""
     known: dict[str, str] = {}
     for statement in body:
         match statement:
+            case (
+                ast.FunctionDef(name=name)
+                | ast.ClassDef(name=name)
+                | ast.Assign(targets=[ast.Name(id=name)])
+            ) if only is not None and name not in only:
+                pass
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 known[name] = code_of(statement)
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in _CONSTANTS:

@@ -4,10 +4,78 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from crosscast_reading.facts.fact import Fact
-from crosscast_reading.readers.emitted.optax_chain import OptaxChain
 from crosscast_reading.readers.emitted.script import Script
+
+_NAMES = (
+    ("scale_by_adafactor(", "adafactor"),
+    ("scale_by_lion(", "lion"),
+    ("scale_by_trust_ratio(", "lamb"),
+)
+_KNOWN = frozenset(
+    {
+        *("chain", "identity", "trace", "masked", "add_decayed_weights", "scale_by_trust_ratio"),
+        *("scale_by_adam", "scale_by_lion", "scale_by_adafactor", "scale_by_momentum"),
+        *("add_decay", "scale_rates", "settings", "decays", "map"),
+    }
+)
+"""What `make_optimizer` calls; a chain with anything else is of no recipe."""
+_TRANSFORMATIONS = _KNOWN - {"settings", "decays", "map", "masked", "chain"}
+_CALLED = re.compile(r"(?<!\w)(\w{1,60})\(")
+_DECAY = re.compile(r"\badd_decay(?:ed_weights)?\(")
+
+
+@dataclass(frozen=True, slots=True)
+class _OptaxChain:
+    """The chain that `make_optimizer` returns."""
+
+    body: str
+    """Code of that function."""
+    own: str
+    """Code of the transformations that the script defines itself."""
+
+    @property
+    def name(self) -> str:
+        """Name of the optimizer in a recipe; empty if it is none of them."""
+        called = set(_CALLED.findall(self.body))
+        if not called <= _KNOWN or not called & _TRANSFORMATIONS:
+            return ""
+        known = next((name for mark, name in _NAMES if mark in self.body), "")
+        if known or "scale_by_adam(" not in self.body:
+            return known or "sgd"
+        decay = _DECAY.search(self.body)
+        behind = decay is not None and decay.start() > self.body.index("scale_by_adam(")
+        return "adamw" if behind else "adam"
+
+    @property
+    def rate_inside(self) -> bool:
+        """Whether the momentum holds the learning rate."""
+        return "scale_by_momentum(" in self.body
+
+    @property
+    def nesterov(self) -> bool:
+        """Whether the momentum looks ahead."""
+        return "nesterov=True" in self.body or "MOMENTUM * b - s, trace" in self.own
+
+    @property
+    def corrected(self) -> bool:
+        """Whether the bias of moments is corrected."""
+        return "def scale_by_adam" not in self.own or "correction" in self.own
+
+    @property
+    def raw_epsilon(self) -> bool:
+        """Whether epsilon is added before the correction."""
+        return "root_correction / correction * m" in self.own
+
+    @property
+    def always_adapts(self) -> bool:
+        """Whether the trust ratio is also for weights without decay."""
+        every = "scale_by_trust_ratio(" in self.body and "optax.masked(" not in self.body
+        differ = "decays(model)" in self.body or "(amounts)" in self.body
+        return every and (differ or not _DECAY.search(self.body))
+
 
 _CLASSES = (
     (r"MomentumSGD|MomentumOfSteps|optim\w*\.(?:SGD|Momentum)\b|\b(?:SGD|Momentum)\(", "sgd"),
@@ -30,7 +98,7 @@ def optimizer(script: Script) -> Iterator[Fact]:
     """Yield the facts about the optimizer."""
     here = "make_optimizer"
     body = script.text(here).partition("\n")[2]
-    chain = OptaxChain(body, script.text("scale_by_adam", "scale_by_momentum"))
+    chain = _OptaxChain(body, script.text("scale_by_adam", "scale_by_momentum"))
     name = next((n for pattern, n in _CLASSES if re.search(pattern, body)), "") or chain.name
     if not name:
         return
@@ -58,7 +126,7 @@ def optimizer(script: Script) -> Iterator[Fact]:
     yield from _groups(script)
 
 
-def _momentum(script: Script, made: str, chain: OptaxChain) -> Iterator[Fact]:
+def _momentum(script: Script, made: str, chain: _OptaxChain) -> Iterator[Fact]:
     momentum = float(script.constants.get("MOMENTUM", 0.0))
     yield script.fact("optimizer.momentum", momentum, "MOMENTUM")
     if not momentum:
@@ -78,7 +146,7 @@ def _momentum(script: Script, made: str, chain: OptaxChain) -> Iterator[Fact]:
     yield script.fact("optimizer.nesterov", bool(nesterov) or chain.nesterov, "make_optimizer")
 
 
-def _corrections(script: Script, name: str, made: str, chain: OptaxChain) -> Iterator[Fact]:
+def _corrections(script: Script, name: str, made: str, chain: _OptaxChain) -> Iterator[Fact]:
     """Yield bias correction and the position of epsilon."""
     own = script.text("AdamW", "Adam", "Lamb", "LAMB")
     text = f"{made}\n{own}\n{script.text('train_window')}"

@@ -17,7 +17,7 @@ from crosscast_reading.readers.python.mm_sections import (
     tell_typed_optimizer,
 )
 from crosscast_reading.readers.python.mmcv_config import tell_mmcv
-from crosscast_reading.readers.python.mmengine_schedule import tell_param_scheduler
+from crosscast_reading.readers.schedule_names import decay_of
 from crosscast_reading.readers.settings import Setting, SettingWriter
 from crosscast_reading.readers.tree import Tree
 from crosscast_reading.readers.words import tell_window
@@ -109,7 +109,7 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
         else:
             writer.by_library("parallel.kind")
     _wrapper(writer, tree.section("optim_wrapper"))
-    tell_param_scheduler(writer, tree.get("param_scheduler"))
+    _tell_param_scheduler(writer, tree.get("param_scheduler"))
     loop = tree.section("train_cfg")
     writer.number("run.epochs", loop.setting("max_epochs"))
     writer.number("schedule.total_steps", loop.setting("max_iters"))
@@ -162,6 +162,59 @@ def _wrapper(writer: SettingWriter, wrapper: Tree) -> None:
     tell_clip_grad(writer, wrapper.get("clip_grad"))
     tell_typed_optimizer(writer, wrapper.section("optimizer"))
     tell_groups(writer, wrapper.section("paramwise_cfg"))
+
+
+def _tell_param_scheduler(writer: SettingWriter, schedulers: Tree | None) -> None:
+    """Record the schedule that a sequence of schedulers gives."""
+    match schedulers:
+        case None | Tree(keys=None, items=None, value=None):
+            return
+        case Tree(items=list() as parts):
+            pass
+        case _:
+            parts = [schedulers]
+    decay: Tree | None = None
+    for index, part in enumerate(parts):
+        named = (part.get("type") or part).as_setting("type")
+        kind = str(named.value).rpartition(".")[2]
+        if _warms_up(part, kind, first=index == 0, several=len(parts) > 1):
+            _warmup(writer, part)
+        elif decay is None and not kind.endswith("Momentum"):
+            decay = part
+            if kind.endswith("LR") and decay_of(kind):
+                writer.tell("schedule.name", decay_of(kind), named)
+            else:
+                writer.unknown("schedule.name", f"a schedule called {kind!r}", named)
+    for part in [decay] if decay is not None else parts[-1:]:
+        steps = (
+            part.section("by_epoch").value is False
+            or part.section("convert_to_iter_based").value is True
+        )
+        unit = "step" if steps else "epoch"
+        writer.tell("schedule.stepped_per", unit, part.setting("type"), origin="presence")
+        writer.by_library("schedule.on_skip")
+    if decay is None:
+        setting = schedulers.as_setting("param_scheduler")
+        writer.tell("schedule.name", "constant", setting, origin="presence")
+
+
+def _warms_up(part: Tree, kind: str, *, first: bool, several: bool) -> bool:
+    if kind in ("QuadraticWarmupLR", "LinearParamScheduler"):
+        return True
+    if kind not in ("LinearLR", "ConstantLR") or not first:
+        return False
+    factor = part.setting("start_factor") or part.setting("factor")
+    share = 0 if factor is None else factor.number or 0
+    return share < 1 and (several or part.get("end") is not None)
+
+
+def _warmup(writer: SettingWriter, part: Tree) -> None:
+    end = part.setting("end")
+    unit = "steps" if part.section("by_epoch").value is False else "epochs"
+    writer.tell("schedule.has_warmup", "yes", part.setting("type"), end)
+    match end:
+        case Setting(number=int() as number):
+            writer.tell("schedule.warmup", f"{number} {unit}", end)
 
 
 READER = MmengineReader()

@@ -321,6 +321,8 @@ def _length(call: Call) -> str:
 
 def _shown(value: Value | None, text: str) -> str:
     match value:
+        case Known(value=int() | float() as number, origin="config"):
+            return str(number)  # an entry of settings that a function of the program returns
         case Known(value=int() | float() as number, flag=flag):
             return flag or str(number)
         case Unknown(names=(name,)):

@@ -8,23 +8,39 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast_reading.pysource.libraries.packages import is_of_framework
-from crosscast_reading.pysource.names.containers import definitions
+from crosscast_reading.pysource.names import classes
+from crosscast_reading.pysource.names.containers import chase, definitions
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.evaluate import evaluate
+from crosscast_reading.pysource.syntax.nodes import identifier
 from crosscast_reading.pysource.values.value import Instance, Known, Value
 from crosscast_reading.readers.python.library_calls import last, matching
-from crosscast_reading.readers.python.shuffled_data import (
-    SHUFFLES_IN_PLACE,
-    begins_in_tensorflow,
-    is_by_index,
-    shuffles,
-)
 from crosscast_reading.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
     from crosscast_reading.pysource.programs.program import Program
     from crosscast_reading.readers.python.fact_writer import FactWriter
+
+_WRAPS = frozenset(
+    {
+        *("enumerate", "zip", "iter", "next", "list", "cycle", "islice", "tqdm", "trange"),
+        *("Subset", "ConcatDataset", "random_split", "Prefetcher"),
+        "experimental_distribute_dataset",
+    }
+)
+"""What hands on the rows of its first argument in their order."""
+_SHUFFLES_IN_PLACE = re.compile(r"(numpy|random)\.")
+"""Whose `shuffle` changes an array or list, which may be done once."""
+_BY_INDEX = re.compile(
+    r"^(torch\.utils\.data|paddle\.io)(\.\w+)*\.(TensorDataset|StackDataset|Subset|random_split)$"
+    r"|^(torchvision|torchaudio|paddle\.vision)\.datasets\.\w+(\.\w+)*$"
+    r"|^datasets\.(load_dataset|load_from_disk|Dataset\.from_\w+)$"
+)
+"""Data sets of libraries whose rows are asked for by number, which is for the loader to draw."""
+_OF_TENSORFLOW = re.compile(
+    r"^tensorflow\.data\.(Dataset\.\w+|TFRecordDataset|TextLineDataset|FixedLengthRecordDataset)$"
+)
 
 FIELD = "data.shuffle"
 _HOPS = 6
@@ -48,7 +64,7 @@ def tell_of_loader(writer: FactWriter, call: Call) -> None:
     if call.has_star:
         return
     sampler, data = bound.get("batch_sampler") or bound.get("sampler"), bound.get("dataset")
-    if data is not None and shuffles(data, call.module):
+    if data is not None and _shuffles(data, call.module):
         writer.say(FIELD, "yes", place)
     elif sampler is not None and not _is_none(sampler, call):
         is_random = _of_ways(sampler, call)
@@ -59,7 +75,7 @@ def tell_of_loader(writer: FactWriter, call: Call) -> None:
             writer.say(FIELD, "yes" if is_random else "no", place)
     elif "shuffle" in bound:
         _say(writer, call, call.argument("shuffle"), call.module.text(bound["shuffle"]))
-    elif data is not None and is_by_index(data, call.module):
+    elif data is not None and _is_by_index(data, call.module):
         writer.say(FIELD, "no", place)
     else:
         text = call.module.text(data) if data is not None else ""
@@ -88,15 +104,15 @@ def tell_of_datasets(writer: FactWriter, program: Program) -> None:
         if loop is None or isinstance(loop.node, ast.While):
             continue
         over = loop.node.iter
-        mixed = shuffles(over, module)
-        if mixed or begins_in_tensorflow(over, module):
+        mixed = _shuffles(over, module)
+        if mixed or _begins_in_tensorflow(over, module):
             writer.say(FIELD, "yes" if mixed else "no", module.span(over), confidence="likely")
             return
     shuffled = [
         call
         for module in program.modules
         for call in module.calls
-        if call.method == "shuffle" and not SHUFFLES_IN_PLACE.match(call.name)
+        if call.method == "shuffle" and not _SHUFFLES_IN_PLACE.match(call.name)
     ]
     if not shuffled:
         writer.say(FIELD, "no", made[0].module.span(made[0].node), confidence="likely")
@@ -188,3 +204,72 @@ def _of_sampler(value: Value) -> bool | None:
                 return said
         return None
     return usual
+
+
+def _shuffles(data: ast.expr, module: Module) -> bool:
+    """Whether a call of `shuffle` is among those that make a data set."""
+    return any(
+        isinstance(here, ast.Call)
+        and isinstance(here.func, ast.Attribute)
+        and here.func.attr == "shuffle"
+        and not _SHUFFLES_IN_PLACE.match(where.resolve(here.func))
+        for here, where in _made_of(data, module)
+    )
+
+
+def _begins_in_tensorflow(data: ast.expr, module: Module) -> bool:
+    """Whether the call that a data set of TensorFlow begins with is visible."""
+    return any(
+        isinstance(here, ast.Call) and _OF_TENSORFLOW.match(where.resolve(here.func))
+        for here, where in _made_of(data, module)
+    )
+
+
+def _is_by_index(data: ast.expr, module: Module) -> bool:
+    """Whether rows of a data set are asked for by number: a list, a class with `__getitem__`."""
+    return any(_has_numbers(here, where) for here, where in _made_of(data, module))
+
+
+def _has_numbers(node: ast.expr, module: Module) -> bool:
+    match node:
+        case ast.List() | ast.Tuple() | ast.ListComp():
+            return True
+        case ast.Call(func=ast.Name(id="list" | "range" | "tuple")):
+            return True
+        case ast.Call(keywords=words):
+            name = module.resolve(node.func)
+            if any(word.arg == "streaming" for word in words):
+                return False
+            return bool(_BY_INDEX.match(name)) or _is_own(node, module)
+    return False
+
+
+def _is_own(node: ast.Call, module: Module) -> bool:
+    """Whether a class of the program has `__getitem__`, or an ancestor of it in the program."""
+    class_scope = module.program.class_named(module.call(node).name)
+    return class_scope is not None and any(
+        isinstance(scope.node, ast.ClassDef)
+        and any(
+            isinstance(part, ast.FunctionDef) and part.name == "__getitem__"
+            for part in scope.node.body
+        )
+        for scope in classes.lineage(module.program, class_scope)
+    )
+
+
+def _made_of(data: ast.expr, module: Module) -> Iterator[tuple[ast.expr, Module]]:
+    """Yield an expression and what it comes from, through methods and what hands rows on."""
+    waiting, seen = [(data, module)], set[ast.expr]()
+    while waiting:
+        for here, where in chase(*waiting.pop()):
+            if here in seen:
+                continue
+            seen.add(here)
+            yield here, where
+            match here:
+                case ast.Call(func=function, args=[inner, *_]) if identifier(function) in _WRAPS:
+                    waiting.append((inner, where))
+                case ast.Call(func=ast.Attribute(value=inner)) | ast.Subscript(value=inner):
+                    waiting.append((inner, where))
+                case _:
+                    pass

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
+from crosscast_reading.readers.config.deepspeed_config import looks_like_deepspeed, tell_deepspeed
+from crosscast_reading.readers.config.json_places import read_json
 from crosscast_reading.readers.evaluations import evaluates
 from crosscast_reading.readers.protocol import Reading
 from crosscast_reading.readers.settings import SettingWriter, normal
@@ -18,16 +21,19 @@ from crosscast_reading.readers.shell.emitted_launch import tell_emitted
 from crosscast_reading.readers.shell.environment import tell_environment
 from crosscast_reading.readers.shell.expand import Scope
 from crosscast_reading.readers.shell.flags_of_libraries import tell_launch
-from crosscast_reading.readers.shell.heredoc_config import config_in
 from crosscast_reading.readers.shell.launch import Launch, launch_of
 from crosscast_reading.readers.shell.lost_flags import glued_diagnostics, lost_diagnostics
 from crosscast_reading.readers.shell.processes import with_processes
+from crosscast_reading.readers.shell.programs import WRAPPERS
 from crosscast_reading.readers.shell.run import Runner
+from crosscast_reading.readers.shell.simple_commands import Started
 from crosscast_reading.readers.shell.slurm import directives, variables
-from crosscast_reading.readers.shell.text import Piece, ShellText
+from crosscast_reading.readers.shell.text import Piece, ShellText, Word, shown
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
+
+_WRITERS = frozenset({"cat", "tee"})
 
 MAX_CHARACTERS = 400_000
 SECONDS = 3.0
@@ -109,7 +115,7 @@ def read_script(source: Source, scope: Scope | None = None) -> Reading:
         tell_launch(writer, launch)
         tell_emitted(writer, launch, runner.scope)
     tell_start(writer, text)
-    config_in(writer, runner.started)
+    _config_in(writer, runner.started)
     if launches and all(_only_infers(launch) for launch in launches):
         writer.facts[:] = [f for f in writer.facts if not f.field.startswith(_OF_TRAINING)]
     if root.has_error and not launches:
@@ -202,6 +208,45 @@ def _without_returns(source: Source) -> tuple[str, list[Diagnostic]]:
 
 def _only(diagnostic: Diagnostic) -> Reading:
     return Reading(diagnostics=(diagnostic,))
+
+
+def _config_in(writer: SettingWriter, started: Iterable[Started]) -> None:
+    """Record the facts of the DeepSpeed configurations that a script writes."""
+    for command in started:
+        if command.body is None or not _writes(command):
+            continue
+        text = _text(command.body)
+        if not text.lstrip().startswith("{"):
+            continue
+        first = command.body[0].span
+        source = Source(first.file, "\n" * (first.line - 1) + text)
+        tree = read_json(source).tree
+        if tree is None or not looks_like_deepspeed(tree):
+            continue
+        for node in tree.walk():
+            if isinstance(node.value, str) and node.value.startswith("$"):
+                node.reason = f"{node.value} of the script is not known"
+        inner = replace(writer, facts=[], reader="deepspeed_json")
+        tell_deepspeed(inner, tree)
+        # The engine scales according to its own file; the script's flags only affect its loop.
+        kept = [fact for fact in writer.facts if not fact.field.startswith("loss_scaling.")]
+        writer.facts[:] = [*kept, *inner.facts]
+        writer.diagnostics = inner.diagnostics
+
+
+def _writes(command: Started) -> bool:
+    """Whether a command passes its input on as it is: `cat`, `sudo tee`."""
+    first, *others = (shown(word).rpartition("/")[2] for word in command.words)
+    return first in _WRITERS or (first in WRAPPERS and not _WRITERS.isdisjoint(others))
+
+
+def _text(body: Word) -> str:
+    """Return the text with unquoted unknown parts in quotes."""
+    parts: list[str] = []
+    for piece in body:
+        quoted = parts and parts[-1].endswith('"')
+        parts.append(piece.text if piece.known or quoted else f'"{piece.text}"')
+    return "".join(parts)
 
 
 READER = ShellReader()

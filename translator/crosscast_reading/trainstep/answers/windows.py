@@ -166,8 +166,7 @@ def sync_of(step: TrainingStep) -> Answer | None:
     if held:
         flagged = all(_by_flag(e, held_back(e, step)) for e in held)
         return answer("flag" if flagged else "yes", *held)
-    program = step.module.program
-    exchange = _exchange(program)
+    exchange = _exchange(step.module.program)
     if exchange.disabled is not None:
         return Answer("yes", (exchange.disabled,))
     if any(test.by_caller for _, test in windows_of(step)):

@@ -18,7 +18,7 @@ from crosscast_reading.trainstep.frames.object_kinds import (
     last_name,
 )
 from crosscast_reading.trainstep.frames.weight_averages import average_of
-from crosscast_reading.trainstep.frames.weight_sources import holds_gradients
+from crosscast_reading.trainstep.frames.weight_sources import TRANSFORMS, holds_gradients
 
 Owner = Function | ast.Module
 
@@ -44,9 +44,6 @@ HOT = CORE | frozenset(
     }
 )  # fmt: skip
 """Calls that make a function worth looking into."""
-
-TRANSFORMS = frozenset({"grad", "value_and_grad", "filter_grad", "filter_value_and_grad"})
-"""Functions that make one that computes gradients; some decorate the loss with them."""
 
 COMPILES = frozenset({"jit", "pmap", "pjit", "filter_jit", "filter_pmap"})
 """Functions that return the one that they are given, compiled or for several devices."""

@@ -17,6 +17,7 @@ from crosscast_reading.pysource.programs.scopes import COMPREHENSIONS
 from crosscast_reading.pysource.syntax.nodes import identifier, keyword
 from crosscast_reading.trainstep.frames.weight_sources import (
     is_gradient_like,
+    is_no_weight,
     is_weight,
     owner_of,
     plain,
@@ -47,6 +48,8 @@ class _Roles:
 
     average: _Is
     weight: _Is
+    certain: _Is
+    """Which are weights whatever is done with them; others are weights if they are averaged."""
 
 
 _MULTIPLIES = frozenset({"mul_", "scale_", "multiply_", "_foreach_mul_"})
@@ -187,7 +190,7 @@ def _difference(
     share = _factor(value, moves)
     if share is not None and alpha is None:
         return WeightAverage(target, share=share)
-    return WeightAverage(target) if any(map(roles.weight, _terms(value))) else None
+    return WeightAverage(target) if any(map(roles.certain, _terms(value))) else None
 
 
 def _factor(node: ast.expr, wanted: _Is) -> ast.expr | None:
@@ -237,7 +240,10 @@ def _roles(target: ast.expr, module: Module) -> _Roles:
     def average(node: ast.expr) -> bool:
         return module.text(plain(node)) == text
 
-    return _Roles(average, lambda node: not average(node) and is_weight(node, module))
+    def weight(node: ast.expr) -> bool:
+        return not average(node) and is_weight(node, module)
+
+    return _Roles(average, weight, weight)
 
 
 def _element(target: ast.expr, value: ast.expr, module: Module) -> tuple[ast.expr, _Roles]:
@@ -250,9 +256,10 @@ def _element(target: ast.expr, value: ast.expr, module: Module) -> tuple[ast.exp
         owner = owner_of(node, module)
         return bool(owner) and (owner == name or owner.startswith(f"{name}."))
 
-    return plain(element), _Roles(
-        average, lambda node: not average(node) and is_weight(node, module)
-    )
+    def weight(node: ast.expr) -> bool:
+        return not average(node) and is_weight(node, module)
+
+    return plain(element), _Roles(average, weight, weight)
 
 
 def _mapped(target: ast.expr, value: ast.Call, module: Module) -> tuple[ast.expr, _Roles] | None:
@@ -269,9 +276,18 @@ def _mapped(target: ast.expr, value: ast.Call, module: Module) -> tuple[ast.expr
         return isinstance(node, ast.Name) and _text_of(given, node, module) == text
 
     def weight(node: ast.expr) -> bool:
-        return isinstance(node, ast.Name) and node.id in given and not average(node)
+        return (
+            isinstance(node, ast.Name)
+            and node.id in given
+            and not average(node)
+            and not is_gradient_like(node, module)
+            and not is_no_weight(given[node.id], module)
+        )
 
-    return plain(body), _Roles(average, weight)
+    def certain(node: ast.expr) -> bool:
+        return weight(node) and isinstance(node, ast.Name) and is_weight(given[node.id], module)
+
+    return plain(body), _Roles(average, weight, certain)
 
 
 def _text_of(given: Mapping[str, ast.expr], node: ast.Name, module: Module) -> str:
@@ -288,5 +304,6 @@ def decay_of_function(node: ast.Lambda, module: Module) -> ast.expr | None:
     def named(name: str) -> _Is:
         return lambda inner: isinstance(plain(inner), ast.Name) and module.text(inner) == name
 
-    average = _mixed(body, body, _Roles(named(names[0]), named(names[1])))
+    weight = named(names[1])
+    average = _mixed(body, body, _Roles(named(names[0]), weight, weight))
     return average.decay if average is not None else None

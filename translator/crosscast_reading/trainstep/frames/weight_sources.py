@@ -44,6 +44,12 @@ _WRAPS = frozenset({"list", "tuple", "dict", "sorted", "filter", "chain", "Order
 _VIEWS = frozenset({"items", "values", "keys"})
 _OF_LAYERS = frozenset({"weight", "bias", "kernel"})
 _GRADIENT = re.compile(r"(^|_)grads?($|_)|gradients?$|^g$|^d_p$|^dp$", re.I)
+_OTHER = re.compile(
+    r"(^|_)(updates?|deltas?|moments?|momentum|loss(es)?|logs|metrics?|stat(istic)?s)$", re.I
+)
+"""Names of trees that are added up or averaged and are no weights."""
+TRANSFORMS = frozenset({"grad", "value_and_grad", "filter_grad", "filter_value_and_grad"})
+"""Functions that make one that computes gradients; some decorate the loss with them."""
 _DIFFERENTIATES = frozenset({"torch.autograd.grad", "paddle.grad", "paddle.autograd.grad"})
 _FILLED = re.compile(
     r"(zeros|ones|empty|full|randn?|normal|uniform)(_like)?|new_(zeros|ones|empty)"
@@ -213,6 +219,19 @@ def is_gradient_like(node: ast.expr, module: Module) -> bool:
     if is_gradient(node) or _GRADIENT.search(name):
         return True
     return any(is_gradient(plain(here)) for here, _ in chase(node, module))
+
+
+def is_no_weight(node: ast.expr, module: Module) -> bool:
+    """Whether a tree of arrays is known as something else: gradients, updates, metrics, moments."""
+    if is_gradient_like(node, module) or _OTHER.search(identifier(plain(node))):
+        return True
+    sources = [node, *(b.value for b in definitions(node, module) if isinstance(node, ast.Name))]
+    return any(
+        isinstance(here, ast.Call) and identifier(here.func) in TRANSFORMS
+        for source in sources
+        if isinstance(source, ast.Call)
+        for here, _ in chase(source.func, module)
+    )
 
 
 def holds_gradients(node: ast.expr, module: Module) -> bool:

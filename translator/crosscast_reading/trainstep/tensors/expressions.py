@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast_reading.pysource.libraries.precision_words import Operations
@@ -12,10 +13,11 @@ from crosscast_reading.pysource.libraries.signatures import holds
 from crosscast_reading.pysource.syntax.nodes import dotted_text, keyword
 from crosscast_reading.trainstep.tensors.casts import cast, target_of_method, target_type
 from crosscast_reading.trainstep.tensors.layers import Layer, elements, layers_of, method_of
-from crosscast_reading.trainstep.tensors.operations import added, product, result, scaled
 from crosscast_reading.trainstep.tensors.scope import ForwardScope, Reader, is_number
 from crosscast_reading.trainstep.tensors.tensor import (
     NOTHING,
+    Cause,
+    Mark,
     Place,
     Tensor,
     agreed,
@@ -92,12 +94,12 @@ def _for_each(
 def _arithmetic(node: ast.BinOp, scope: ForwardScope, reader: Reader) -> Tensor:
     sides = [tensor_of(side, scope, reader) for side in (node.left, node.right)]
     if isinstance(node.op, ast.MatMult):
-        return product(node, sides, scope, reader)
+        return _product(node, sides, scope, reader)
     if any(map(is_number, (node.left, node.right))):
         return united(sides)
     if isinstance(node.op, ast.Add | ast.Sub):
-        return added(node, sides, scope)
-    return scaled(node, sides, scope)
+        return _added(node, sides, scope)
+    return _scaled(node, sides, scope)
 
 
 def _called(node: ast.Call, scope: ForwardScope, reader: Reader) -> Tensor:
@@ -120,7 +122,7 @@ def _called(node: ast.Call, scope: ForwardScope, reader: Reader) -> Tensor:
         layers = _layers(node.args[0], scope)
         return run_layers(layers, node, given[1:], {}, scope, reader) if layers else NOTHING
     if (row := _agreed_row(call.names, scope.module, reader)) is not None:
-        made = result(row, node, _operands(given, named), scope, reader)
+        made = _result(row, node, _operands(given, named), scope, reader)
         return Tensor(moves=made.moves) if _has_own_type(node, scope, table.layer_type) else made
     if (defined := reader.program.function(call)) is not None:
         return reader.call(*defined, given, named, scope.half)
@@ -160,8 +162,8 @@ def _method(
     if row is None:
         return _unknown([receiver, *given])
     if row.kind in ("same", "pointwise", "softmax"):
-        return result(row, node, [receiver], scope, reader)
-    return result(row, node, [receiver, *given], scope, reader)
+        return _result(row, node, [receiver], scope, reader)
+    return _result(row, node, [receiver, *given], scope, reader)
 
 
 def _agreed_row(names: Sequence[str], module: Module, reader: Reader) -> Operations | None:
@@ -195,7 +197,7 @@ def run_layers(
     """Return the result of a call that runs one of several layers."""
     row = _agreed_row([layer.name for layer in layers], scope.module, reader)
     if row is not None:
-        return result(row, node, _operands(given, named), scope, reader)
+        return _result(row, node, _operands(given, named), scope, reader)
     results = [_run_layer(layer, node, given, named, scope, reader) for layer in layers]
     total = results[0]
     for other in results[1:]:
@@ -215,7 +217,7 @@ def _run_layer(
     tensors = _operands(given, named)
     row = _agreed_row((layer.name,), scope.module, reader)
     if row is not None:
-        return result(row, node, tensors, scope, reader)
+        return _result(row, node, tensors, scope, reader)
     if re.fullmatch(table.chains, layer.name):
         through = given[0] if given else NOTHING
         for inner in elements(layer, table):
@@ -229,3 +231,86 @@ def _run_layer(
         reader.consume(tensors, Place(node, scope.module), casts=scope.half)
         return Tensor(moves=True)
     return _unknown(tensors)
+
+
+def _result(
+    row: Operations, node: ast.AST, tensors: Sequence[Tensor], scope: ForwardScope, reader: Reader
+) -> Tensor:
+    """Return the result of an operation of a table."""
+    given = united(tensors)
+    place = Place(node, scope.module)
+    match row.kind:
+        case "product":
+            return _product(node, tensors, scope, reader)
+        case "dense" | "attention":
+            reader.consume(tensors, place, casts=scope.half)
+            return Tensor(moves=True, half=scope.half)
+        case "norm":
+            reader.consume(tensors, place, casts=False)
+            if row.stores == "input" or not scope.half:
+                return _without(given, "scores", "weights")
+            marks = [Mark("norm", place, row=row)] if row.stores == "float32" else []
+            return Tensor(moves=True, half=row.stores == "half", marks=frozenset(marks))
+        case "softmax":
+            marks = [Mark("weights", place)] if any(given.marked("scores")) else []
+            half = given.half and (row.stores != "float32" or not scope.half)
+            return Tensor(moves=given.moves, half=half, marks=frozenset(marks))
+        case "pointwise":
+            casts = {
+                m: replace(m, via=place) for m in given.marks if m.cause == "cast" and not m.via
+            }
+            marks = [casts.get(mark, mark) for mark in given.marks]
+            return replace(_without(given, "scores"), marks=frozenset(marks))
+        case "sum":
+            return _added(node, tensors, scope)
+        case "same":
+            return given
+        case "lookup":
+            return Tensor(moves=True, half=row.stores == "half")
+    return Tensor()
+
+
+def _product(
+    node: ast.AST, tensors: Sequence[Tensor], scope: ForwardScope, reader: Reader
+) -> Tensor:
+    """Return a product of matrices, which keeps its factors in half."""
+    place = Place(node, scope.module)
+    reader.consume(tensors, place, casts=scope.half)
+    for tensor in tensors:
+        for mark in tensor.marked("weights"):
+            reader.findings.attentions.setdefault(mark.place, place)
+    factors = [tensor.whole for tensor in tensors if tensor.whole.moves]
+    of_two = len(factors) > 1 and not any(tensor.marked("weights") for tensor in factors)
+    marks = [Mark("scores", place)] if of_two and scope.half else []
+    return Tensor(moves=bool(factors), half=scope.half, marks=frozenset(marks))
+
+
+def _added(node: ast.AST, tensors: Sequence[Tensor], scope: ForwardScope) -> Tensor:
+    """Return the sum of tensors; that of two activations is what a residual stream consists of."""
+    total = united(tensors)
+    if sum(tensor.whole.moves for tensor in tensors) < 2:
+        return total
+    return _with_via(total, Place(node, scope.module), "norm", "cast")
+
+
+def _scaled(node: ast.AST, tensors: Sequence[Tensor], scope: ForwardScope) -> Tensor:
+    """Return the elementwise product of tensors, which keeps its factors."""
+    total = united(tensors)
+    if sum(tensor.whole.moves for tensor in tensors) < 2:
+        return total
+    return _with_via(total, Place(node, scope.module), "cast")
+
+
+def _with_via(tensor: Tensor, place: Place, *causes: Cause) -> Tensor:
+    """Return a tensor that went through an operation, the first one after its causes."""
+    marks = (
+        replace(mark, via=place) if mark.cause in causes and mark.via is None else mark
+        for mark in tensor.marks
+    )
+    return replace(tensor, marks=frozenset(marks))
+
+
+def _without(tensor: Tensor, *causes: Cause) -> Tensor:
+    """Return a tensor without the marks of some causes."""
+    marks = frozenset(mark for mark in tensor.marks if mark.cause not in causes)
+    return replace(tensor, marks=marks)

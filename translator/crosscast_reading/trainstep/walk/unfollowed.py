@@ -16,9 +16,8 @@ from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.trainstep.events import Touched, Unfollowed
 from crosscast_reading.trainstep.frames.frame import CallFrame
-from crosscast_reading.trainstep.frames.function_index import TRANSFORMS
 from crosscast_reading.trainstep.frames.object_kinds import is_model_name, kind_of, last_name
-from crosscast_reading.trainstep.frames.weight_sources import holds_gradients
+from crosscast_reading.trainstep.frames.weight_sources import TRANSFORMS, holds_gradients
 from crosscast_reading.trainstep.walk.models import NOT_RUN
 
 if TYPE_CHECKING:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from crosscast_reading.pysource.programs.module import Function, Module
 from crosscast_reading.trainstep.events import Context
 from crosscast_reading.trainstep.frames.expression_keys import key_of
 from crosscast_reading.trainstep.frames.frame import CallFrame
-from crosscast_reading.trainstep.frames.loops import AnyLoop, counted_to, head_of, rounds_in_strides
-from crosscast_reading.trainstep.frames.losses import Division, loss_of
+from crosscast_reading.trainstep.frames.loops import (
+    AnyLoop,
+    LoopHead,
+    counted_to,
+    head_of,
+    rounds_in_strides,
+)
+from crosscast_reading.trainstep.frames.losses import Division, join, loss_of
 from crosscast_reading.trainstep.walk import (
     actions,
     assignments,
@@ -23,7 +29,6 @@ from crosscast_reading.trainstep.walk import (
 )
 from crosscast_reading.trainstep.walk.conditions import PathCondition, settled
 from crosscast_reading.trainstep.walk.contexts import contexts_of
-from crosscast_reading.trainstep.walk.flow import is_main, joined, leaves, short_circuits
 from crosscast_reading.trainstep.walk.walker import Walker
 
 MAX_STATEMENTS = 60_000
@@ -94,7 +99,7 @@ class ProgramWalker(Walker):
 
     def call(self, call: ast.Call, around: ast.AST, frame: CallFrame) -> None:
         """Walk through one call."""
-        more = short_circuits(call, around, frame, self.heads)
+        more = _short_circuits(call, around, frame, self.heads)
         self.conditions += more
         actions.act(self, call, frame)
         if more:
@@ -117,9 +122,9 @@ class ProgramWalker(Walker):
         frame.losses = state
         if node.orelse and value is not True:
             self._under(node.test, False, node.orelse, frame)
-        frame.losses = joined(after, frame.losses)
+        frame.losses = _joined(after, frame.losses)
         in_loop = self._loop_of(frame)
-        body_leaves, else_leaves = leaves(node.body, in_loop), leaves(node.orelse, in_loop)
+        body_leaves, else_leaves = _leaves(node.body, in_loop), _leaves(node.orelse, in_loop)
         if body_leaves != else_leaves:
             self.conditions.append(PathCondition(node.test, else_leaves, frame, self.heads))
             return 1
@@ -128,7 +133,7 @@ class ProgramWalker(Walker):
     def _under(
         self, test: ast.expr, holds: bool, body: Sequence[ast.stmt], frame: CallFrame
     ) -> None:
-        if is_main(test):
+        if _is_main(test):
             self.block(body, frame)
             return
         self.conditions.append(PathCondition(test, holds, frame, self.heads))
@@ -206,3 +211,64 @@ class ProgramWalker(Walker):
         self.running.pop()
         if decorated:
             del self.contexts[-len(decorated) :]
+
+
+def _is_main(test: ast.expr) -> bool:
+    """Whether it is `__name__ == "__main__"`."""
+    return (
+        isinstance(test, ast.Compare)
+        and isinstance(test.left, ast.Name)
+        and test.left.id == "__name__"
+    )
+
+
+def _joined(first: dict[str, object], second: dict[str, object]) -> dict[str, object]:
+    """Return the facts known of losses where two branches meet."""
+    if first is second or not first:
+        return second
+    both = dict(second)
+    for name, loss in first.items():
+        other = both.get(name)
+        if other is None:
+            both[name] = loss
+        elif other is not loss:
+            both[name] = join(loss, other)
+    return both
+
+
+def _leaves(body: Sequence[ast.stmt], in_loop: bool) -> bool:
+    """Whether the rest of the round (or of a function without a loop) is skipped."""
+    for statement in body:
+        if isinstance(statement, ast.Continue):
+            return True
+        if isinstance(statement, ast.Return) and not in_loop:
+            return True
+        if isinstance(statement, ast.If) and all(
+            _leaves(b, in_loop) for b in (statement.body, statement.orelse)
+        ):
+            return True
+        if isinstance(statement, ast.With) and _leaves(statement.body, in_loop):
+            return True
+    return False
+
+
+def _short_circuits(
+    call: ast.Call, around: ast.AST, frame: CallFrame, heads: Iterable[LoopHead]
+) -> list[PathCondition]:
+    """Return the conditions within an expression: `scheduler and scheduler.step()`."""
+    conditions: list[PathCondition] = []
+    parents = frame.module.parents
+    child: ast.AST = call
+    here = parents.get(call)
+    while here is not None and here is not around:
+        if isinstance(here, ast.BoolOp):
+            holds = isinstance(here.op, ast.And)
+            for operand in here.values:
+                if operand is child:
+                    break
+                conditions.append(PathCondition(operand, holds, frame, tuple(heads)))
+        elif isinstance(here, ast.IfExp) and child is not here.test:
+            conditions.append(PathCondition(here.test, child is here.body, frame, tuple(heads)))
+        child, here = here, parents.get(here)
+    conditions.reverse()
+    return conditions

@@ -23,7 +23,10 @@ from crosscast_paddle.migration.experimental.paddle_names.imports import (
 )
 from crosscast_paddle.migration.experimental.paddle_names.modes import mode_of
 from crosscast_paddle.migration.experimental.paddle_names.moves import Moves, moves_of
-from crosscast_paddle.migration.experimental.paddle_names.old_graphs import rejected
+from crosscast_paddle.migration.experimental.paddle_names.old_graphs import (
+    differentiated_twice,
+    rejected,
+)
 from crosscast_paddle.migration.experimental.paddle_names.row import Mode
 from crosscast_paddle.migration.experimental.paddle_names.table import rows_for
 from crosscast_paddle.migration.experimental.paddle_names.uses import uses_of
@@ -54,6 +57,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
     yield from gone_names(program.modules, mode)
     if mode == "static":
         yield from rejected(program.modules)
+        yield from differentiated_twice(program.modules)
     yield from _flag_first(program)
 
 

@@ -14,6 +14,7 @@ from crosscast_paddle.migration.experimental.paddle_two.moved_arguments import (
 from crosscast_paddle.migration.experimental.paddle_two.tensor_methods import called
 from crosscast_reading.edits.node_edits import insert_before
 from crosscast_reading.pysource.programs.call import Call
+from crosscast_reading.pysource.syntax.nodes import identifier
 from crosscast_reading.sources.subject import Subject
 
 _KNOWN = BY_NAME.keys() | DEFAULTS.keys()
@@ -72,8 +73,13 @@ def _named(call: Call, name: str, row: MovedArguments) -> Iterator[Outcome]:
 
 
 def _is_shown(row: MovedArguments, given: dict[str, ast.expr]) -> bool:
-    """Whether a literal stands where only the order of Paddle 2 has one of its type."""
-    return any(name in given and _is_a(given[name], types) for name, types in row.shown_by)
+    """Whether an argument shows the order of Paddle 2.
+
+    A literal does where only that order has one of its type, and a name that is the parameter's.
+    """
+    return any(identifier(value) == name for name, value in given.items()) or any(
+        name in given and _is_a(given[name], types) for name, types in row.shown_by
+    )
 
 
 def _is_a(node: ast.expr, types: tuple[type, ...]) -> bool:
@@ -121,6 +127,15 @@ plain = Embedding(1000, 16, 0)
 pixels = Conv2D(3, 8, 3, 1, 1, 1, 1, padding_mode="reflect", weight_attr=None, bias_attr=False)
 drop = paddle.nn.Dropout(0.1, axis=None, mode="downscale_in_infer")
 norm = paddle.nn.LayerNorm(16, 1e-6, weight_attr=paddle.ParamAttr(name="scale"))
+"""
+_PASSED_ON = """\
+import paddle
+
+
+class Words(paddle.nn.Layer):
+    def __init__(self, size, width, sparse=False, weight_attr=None):
+        super().__init__()
+        self.table = paddle.nn.Embedding(size, width, None, sparse, weight_attr)
 """
 _BOUND = """\
 import paddle
@@ -199,6 +214,13 @@ CODEMOD = Codemod(
             before=_BOUND + _STEP,
             after=_BOUND + _STEP,
             refused="is sparse in Paddle 2 and max_norm",
+        ),
+        Example(
+            before=_PASSED_ON + _STEP,
+            after=_PASSED_ON.replace(
+                "None, sparse, weight_attr", "None, sparse=sparse, weight_attr=weight_attr"
+            )
+            + _STEP,
         ),
         Example(
             before=_BOTH_WAYS + _STEP,

@@ -28,6 +28,12 @@ _REJECTING = (
 )
 REJECTING = frozenset(f"{place}.{name}" for place, names in _REJECTING for name in names.split())
 """They accept only the variables of the new graphs in Paddle 3.3.1."""
+_GRADIENTS = (
+    "paddle.fluid.gradients",
+    "paddle.fluid.backward.gradients",
+    "paddle.static.gradients",
+)
+_FC = ("paddle.fluid.layers.fc", "paddle.static.nn.fc")
 _OLD = {
     "sum": "reduce_sum",
     "multiply": "elementwise_mul",
@@ -52,6 +58,26 @@ def rejected(modules: Sequence[Module]) -> Iterator[Refusal]:
                 "Paddle 3",
                 hint=_way(name.rpartition(".")[2]),
             )
+
+
+def differentiated_twice(modules: Sequence[Module]) -> Iterator[Refusal]:
+    """Report gradients in a graph that is differentiated again, where fc has no second gradient."""
+    named = [(module, node, name) for module in modules for node, name in whole_names(module)]
+    if not any(name in _FC for *_, name in named):
+        return
+    gradients = [(module, node) for module, node, name in named if name in _GRADIENTS]
+    updates = [call for module in modules for call in module.calls if call.method == "minimize"]
+    if len(gradients) + len(updates) < 2:
+        return
+    for module in dict.fromkeys(module for module, _ in gradients):
+        node = next(node for home, node in gradients if home is module)
+        yield Refusal(
+            span=module.span(node),
+            message="if these gradients are differentiated again: fc has no second gradient in "
+            "the graphs that programs of fluid keep in Paddle 3",
+            hint="write fc with fluid.layers.matmul and elementwise_add, and migrate the file "
+            "again, if a loss or other gradients are computed of these",
+        )
 
 
 def has_old_graphs(module: Module) -> bool:

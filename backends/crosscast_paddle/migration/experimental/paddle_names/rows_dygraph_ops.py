@@ -38,10 +38,13 @@ _DROPOUT = "x dropout_prob is_test seed name dropout_implementation"
 
 
 def _or_helper(row: NameRow, order: str, helper: str, **allowed: tuple[object, ...]) -> Variant:
-    """Return a choice: the row if all these arguments have these literals, else a function."""
+    """Return a choice: the row if all these arguments have these literals, else a function.
+
+    Arguments that are not visible are handed to the function as they are.
+    """
 
     def choose(module: Module, call: ast.Call | None) -> NameRow:
-        if call is None:
+        if call is None or _is_open(call):
             return NameRow(old=(), helper=helper, note=row.note)
         for name, values in allowed.items():
             value = given(call, order, name)
@@ -50,6 +53,12 @@ def _or_helper(row: NameRow, order: str, helper: str, **allowed: tuple[object, .
         return row
 
     return choose
+
+
+def _is_open(call: ast.Call) -> bool:
+    return any(isinstance(argument, ast.Starred) for argument in call.args) or any(
+        keyword.arg is None for keyword in call.keywords
+    )
 
 
 def _is_one(node: ast.expr, values: tuple[object, ...]) -> bool:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast_migrate.codemod import Change, Codemod, Example, Outcome
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.sources.subject import Subject
-from crosscast_tensorflow.answers.keras import LOOP
 from crosscast_tensorflow.migration.experimental.keras.scaled_loops import scaled_loops
 from crosscast_tensorflow.migration.experimental.keras_names.scope import stays_as_it_is
 
@@ -40,14 +38,34 @@ def run(subject: Subject) -> Iterator[Outcome]:
         )
 
 
-_NEW = changed(
-    LOOP,
-    ("optimizer.get_scaled_loss(loss)", "optimizer.scale_loss(loss)"),
-    ("    gradients = optimizer.get_unscaled_gradients(gradients)\n", ""),
+_LOOP = """\
+import tensorflow as tf
+
+tf.keras.mixed_precision.set_global_policy("mixed_float16")
+model = tf.keras.Sequential(
+    [tf.keras.layers.Dense(64), tf.keras.layers.Dense(2, dtype="float32")]
 )
+optimizer = tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.Adam(1e-3))
+
+
+@tf.function
+def train_step(inputs, targets):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(inputs, training=True) - targets))
+        scaled = optimizer.get_scaled_loss(loss)
+    gradients = tape.gradient(scaled, model.trainable_variables)
+    gradients = optimizer.get_unscaled_gradients(gradients)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    return loss
+
+
+for inputs, targets in dataset:
+    train_step(inputs, targets)
+"""
 _UNSCALED = "    gradients = optimizer.get_unscaled_gradients(gradients)\n"
-_LOGGED = changed(LOOP, (_UNSCALED, f"{_UNSCALED}    norm = tf.linalg.global_norm(gradients)\n"))
-_MORE = changed(LOOP, ("model.trainable_variables))", "model.trainable_variables), *more)"))
+_NEW = _LOOP.replace("get_scaled_loss", "scale_loss").replace(_UNSCALED, "")
+_LOGGED = _LOOP.replace(_UNSCALED, f"{_UNSCALED}    norm = tf.linalg.global_norm(gradients)\n")
+_MORE = _LOOP.replace("model.trainable_variables))", "model.trainable_variables), *more)")
 
 CODEMOD = Codemod(
     code="CM202",
@@ -57,7 +75,7 @@ CODEMOD = Codemod(
     "Keras 3, where the gradients go from the tape to apply_gradients",
     hints=("get_scaled_loss", "get_unscaled_gradients"),
     examples=(
-        Example(before=LOOP, after=_NEW),
+        Example(before=_LOOP, after=_NEW),
         Example(before=_NEW, after=_NEW),
         Example(before=_LOGGED, after=_LOGGED, refused="used for more than apply_gradients"),
         Example(before=_MORE, after=_MORE, refused="has other arguments"),

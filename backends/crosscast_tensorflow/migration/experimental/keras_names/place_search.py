@@ -12,6 +12,7 @@ from crosscast_reading.readers.python.library_calls import canonical
 from crosscast_tensorflow.migration.experimental.keras.program import own_choice
 from crosscast_tensorflow.migration.experimental.keras_names import present
 from crosscast_tensorflow.migration.experimental.keras_names.outcomes import Outcomes
+from crosscast_tensorflow.migration.experimental.keras_names.place_tests import compiled_metrics
 from crosscast_tensorflow.migration.experimental.keras_names.places import (
     ALSO_GONE,
     CALLS,
@@ -43,10 +44,16 @@ _THAWED = (
 _VARIABLES = re.compile(r"\.(non_)?(trainable_)?(variables|weights)\b")
 _SETS_RATE = ("LearningRateScheduler", "ReduceLROnPlateau")
 _LOGS = re.compile(r"(^|[._])(logs|history|hist)$")
+_STEPS = ("steps_per_epoch", "validation_steps", "steps")
+_SYMBOLS = ("input", "inputs", "output", "outputs")
+_ACCURACY = re.compile(r"^(val_)?acc$|\{(val_)?acc[:!}]")
+_CLASS = re.compile(r"(^|\.)_*[A-Z]\w*$")
+_KERAS = ("keras.", "tensorflow.", "tf_keras.")
 _TAKE_ROWS = (
     *("fit", "evaluate", "predict"),
     *("fit_generator", "evaluate_generator", "predict_generator"),
 )
+_ROWS = ("x", "generator", "validation_data")
 _EMPTY = frozenset[str]()
 
 
@@ -57,7 +64,10 @@ def place_search(module: Module, program: Program, out: Outcomes) -> None:
     _texts(module, program, out)
     _names_of_weights(module, out)
     _generators(module, program, out)
+    _unseen_rows(module, program, out)
     _switches(module, program, out)
+    _steps(module, out)
+    _classes_of_symbols(module, out)
 
 
 def _calls(module: Module, program: Program, out: Outcomes) -> None:
@@ -161,6 +171,8 @@ def _is_defined(node: ast.Attribute, module: Module, program: Program) -> bool:
 def _texts(module: Module, program: Program, out: Outcomes) -> None:
     """Name texts that mean something else, and variables of the environment."""
     sets = any(word in m.source.text for m in program.modules for word in _SETS_RATE)
+    metrics = set(compiled_metrics(program))
+    accurate = "accuracy" in metrics and "acc" not in metrics
     for node in module.every(ast.Constant):
         parent = module.parent(node)
         key = isinstance(parent, ast.Dict) and node in parent.keys
@@ -176,6 +188,9 @@ def _texts(module: Module, program: Program, out: Outcomes) -> None:
         elif node.value == "lr" and sets and _is_log(parent, module):
             message = "logs have the learning rate as learning_rate in Keras 3"
             out.refuse(module, node, message, 'write "learning_rate"')
+        elif _ACCURACY.search(node.value) and accurate:
+            message = "logs have the metric accuracy as accuracy in Keras 3, not as acc"
+            out.refuse(module, node, message, "write accuracy, and val_accuracy")
         elif ENVIRONMENT.fullmatch(node.value) and not isinstance(parent, ast.Expr):
             message = f"{node.value} does nothing for models of Keras 3"
             hint = 'write keras.mixed_precision.set_global_policy("mixed_float16")'
@@ -239,14 +254,55 @@ def _generators(module: Module, program: Program, out: Outcomes) -> None:
 def _fed(program: Program) -> Iterator[ast.AST]:
     """Yield the functions of a program whose results are given to `fit`, `predict` and the like."""
     for call in program.calls():
-        given = call.node.args[0] if call.method in _TAKE_ROWS and call.node.args else None
-        if isinstance(given, ast.Name):
-            bindings = bindings_of(given.id, given, call.module)
-            given = next((b.assigned for b in bindings if b.assigned is not None), None)
-        if isinstance(given, ast.Call):
-            function = program.function(call.module.call(given))
+        for rows in _rows_of(call):
+            made = _maker(rows, call.module)
+            function = program.function(made) if made is not None else None
             if function is not None:
                 yield function[1]
+
+
+def _unseen_rows(module: Module, program: Program, out: Outcomes) -> None:
+    """Name calls of `fit` with a number of steps whose rows come from code that is not there."""
+    for call in module.calls:
+        given = {keyword.arg for keyword in call.node.keywords}
+        steps = given.intersection(_STEPS) or (call.method or "").endswith("_generator")
+        if not steps or "y" in given or module.is_dead(call.node):
+            continue
+        unseen = [rows for rows in _rows_of(call) if _are_unseen(rows, module, program)]
+        if unseen:
+            out.refuse(
+                module,
+                unseen[0],
+                "if these rows are lists: Keras 3 takes tuples from a generator, and no lists",
+                "look at the function that makes them: it yields (inputs, labels)",
+            )
+
+
+def _rows_of(call: Call) -> Iterator[ast.expr]:
+    if call.method in _TAKE_ROWS:
+        yield from call.node.args[:1]
+        yield from (k.value for k in call.node.keywords if k.arg in _ROWS)
+
+
+def _maker(rows: ast.expr, module: Module) -> Call | None:
+    """The call whose result rows are."""
+    made: ast.AST | None = rows
+    if isinstance(rows, ast.Name):
+        bindings = bindings_of(rows.id, rows, module)
+        made = next((b.assigned for b in bindings if b.assigned is not None), None)
+    return module.call(made) if isinstance(made, ast.Call) else None
+
+
+def _are_unseen(rows: ast.expr, module: Module, program: Program) -> bool:
+    """Whether rows come from a function that is neither in the program nor Keras' own.
+
+    A class, as names of classes are spelled, is a Sequence.
+    """
+    made = _maker(rows, module)
+    if made is None or program.function(made) is not None:
+        return False
+    names = [canonical(name) for name in made.names]
+    return not any(name.startswith(_KERAS) or _CLASS.search(name) for name in names)
 
 
 def _switches(module: Module, program: Program, out: Outcomes) -> None:
@@ -260,6 +316,41 @@ def _switches(module: Module, program: Program, out: Outcomes) -> None:
         if layer and program.function(call) is None and not module.is_dead(call.node):
             message = "layers of Keras 3 take only tensors by their place, and this is a switch"
             out.refuse(module, last, message, f"write training={last.id}")
+
+
+def _steps(module: Module, out: Outcomes) -> None:
+    """Name numbers of steps that are no whole numbers."""
+    for call in module.calls:
+        for keyword in call.node.keywords if call.method in _TAKE_ROWS else ():
+            given: ast.AST | None = keyword.value
+            if keyword.arg not in _STEPS or module.is_dead(call.node):
+                continue
+            if isinstance(given, ast.Name):
+                bindings = list(bindings_of(given.id, given, module))
+                given = bindings[0].assigned if len(bindings) == 1 else None
+            if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Div):
+                message = f"{keyword.arg} is a quotient, and Keras 3 takes only whole numbers"
+                out.refuse(module, keyword.value, message, "write // or math.ceil")
+
+
+def _classes_of_symbols(module: Module, out: Outcomes) -> None:
+    """Name where the input or output of a model or layer is asked for its class."""
+    for call in module.calls:
+        match call.node.args:
+            case [(ast.Attribute() | ast.Name()) as asked, kind] if call.name == "isinstance":
+                of = asked.attr if isinstance(asked, ast.Attribute) else _origin(asked, module)
+                kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+                named = {module.resolve(each) for each in kinds}
+                if of in _SYMBOLS and "tensorflow.Tensor" in named:
+                    message = f"the {of} of a model of Keras 3 is no tf.Tensor"
+                    out.refuse(module, call.node, message, "ask for keras.KerasTensor as well")
+
+
+def _origin(node: ast.Name, module: Module) -> str:
+    """The last part of the only attribute that a name is bound to."""
+    bindings = list(bindings_of(node.id, node, module))
+    made = bindings[0].assigned if len(bindings) == 1 else None
+    return made.attr if isinstance(made, ast.Attribute) else ""
 
 
 def launched_rewrite(lines: list[str]) -> Iterator[tuple[int, str]]:

@@ -135,10 +135,10 @@ def monitors_unknown(call: Call) -> bool:
             return False
     given = argument(call.node, _MONITORS[name], "monitor")
     monitor = text_value(value_of(given, call.module)) if given is not None else "val_loss"
-    return monitor.removeprefix("val_") not in {"loss", *_compiled_metrics(_program(call))}
+    return monitor.removeprefix("val_") not in {"loss", *compiled_metrics(_program(call))}
 
 
-def _compiled_metrics(program: Program) -> Iterator[str]:
+def compiled_metrics(program: Program) -> Iterator[str]:
     """Yield the names that models are compiled with as metrics."""
     for call in compiles(program):
         metrics = argument(call.node, 2, "metrics")

@@ -198,6 +198,19 @@ _RENAMED = {
     "contrib.util.make_tensor_proto": f"{V1}.make_tensor_proto",
     "pywrap_tensorflow.NewCheckpointReader": f"{V1}.train.NewCheckpointReader",
     "python.pywrap_tensorflow.NewCheckpointReader": f"{V1}.train.NewCheckpointReader",
+    # Names of before TensorFlow 1.0 whose arguments kept their places.
+    "audio_summary": f"{V1}.summary.audio",
+    "histogram_summary": f"{V1}.summary.histogram",
+    "image_summary": f"{V1}.summary.image",
+    "merge_all_summaries": f"{V1}.summary.merge_all",
+    "merge_summary": f"{V1}.summary.merge",
+    "scalar_summary": f"{V1}.summary.scalar",
+    "train.SummaryWriter": f"{V1}.summary.FileWriter",
+    "mul": f"{V1}.multiply",
+    "neg": f"{V1}.negative",
+    "sub": f"{V1}.subtract",
+    "pack": f"{V1}.stack",
+    "unpack": f"{V1}.unstack",
     "contrib.distribute.OneDeviceStrategy": f"{V1}.distribute.OneDeviceStrategy",
 }
 

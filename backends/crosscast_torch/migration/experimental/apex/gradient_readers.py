@@ -17,6 +17,9 @@ _NO_READERS = frozenset(
     {"zero_grad", "no_grad", "enable_grad", "set_grad_enabled", "update_master_grads"}
 )
 
+_CLIPS = "torch.nn.utils.clip_grad_norm_"
+_CLIPPED = frozenset({"parameters", "max_norm", "norm_type", "foreach"})
+
 
 def readers_in(module: Module, home: ast.AST) -> Iterator[ast.stmt]:
     """Yield the statements of a function that read gradients, or call a function that may."""
@@ -35,6 +38,22 @@ def readers_in(module: Module, home: ast.AST) -> Iterator[ast.stmt]:
         else:
             continue
         yield from _own(module, home, node)
+
+
+def bound_of_norm(module: Module, statement: ast.stmt) -> ast.expr | None:
+    """Return the bound of a statement `clip_grad_norm_(weights, bound)`; None if it is another.
+
+    A norm that is clipped to a scaled bound while gradients are scaled is clipped as without a
+    scale, and infinite gradients stay not finite; values that are clamped would become finite.
+    """
+    match statement:
+        case ast.Expr(value=ast.Call() as node):
+            call = module.call(node)
+            if _CLIPS not in call.names or call.has_star or len(call.names) > 1:
+                return None
+            bound = call.bound()
+            return bound.get("max_norm") if set(bound) <= _CLIPPED else None
+    return None
 
 
 def droppers(module: Module, home: ast.AST) -> Iterator[ast.stmt]:

@@ -269,7 +269,9 @@ def remove_aliases(
     rest = [alias for alias in statement.names if alias not in taken]
     if rest:
         names = ", ".join(a.name + (f" as {a.asname}" if a.asname else "") for a in rest)
-        head = f"from {statement.module} " if isinstance(statement, ast.ImportFrom) else ""
+        head = ""
+        if isinstance(statement, ast.ImportFrom):
+            head = f"from {'.' * statement.level}{statement.module or ''} "
         draft.replace(statement, f"{head}import {names}")
         return
     around = module.parent(statement)

@@ -225,6 +225,9 @@ def _step(loop: Loop, step: Step) -> None:
         text = [f"if {_plain(step.test, module)}:", *(unit + line for line in lines), "else:"]
         text.append(unit + module.text(step.node))
         draft.replace(step.node, f"\n{indent_of(module, step.node)}".join(text))
+    for statement, bound in step.clips:
+        scale = f"{loop.scaler(module, statement)}.get_scale()"
+        draft.replace(bound, f"{_factor(bound, module)} * {scale}")
     for statement, inside in step.unscale:
         line = f"{scaler}.unscale_({step.optimizer})"
         test = _test_of(loop, step)
@@ -234,6 +237,11 @@ def _step(loop: Loop, step: Step) -> None:
             draft.before(
                 statement, f"if {_plain(test, module)}:", unit_of(module, statement) + line
             )
+
+
+def _factor(node: ast.expr, module: Module) -> str:
+    simple = isinstance(node, ast.Constant | ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+    return module.text(node) if simple else f"({module.text(node)})"
 
 
 def _weights(module: Module, call: Call) -> str:

@@ -168,7 +168,8 @@ def _masters(call: Call, uses: Uses, steps: Sequence[Step], stops: Stops) -> Non
     if call.has_star or "optimizer" not in call.bound():
         stops.add(module, call.node, "amp.master_params without an optimizer", "pass the optimizer")
         return
-    if any(statement in step.readers for step in steps):
+    clipped = [clip for step in steps for clip, _ in step.clips]
+    if statement in clipped or any(statement in step.readers for step in steps):
         return
     own = [site for site in uses.sites if site.module is module]
     if any(branch_of(module, call.node, site.test) is False for site in own):

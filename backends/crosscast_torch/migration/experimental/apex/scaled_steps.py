@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 
 from crosscast_reading.edits.layout import block_of
 from crosscast_reading.pysource.syntax.nodes import walk
-from crosscast_torch.migration.experimental.apex.gradient_readers import droppers, readers_in
+from crosscast_torch.migration.experimental.apex.gradient_readers import (
+    bound_of_norm,
+    droppers,
+    readers_in,
+)
 from crosscast_torch.migration.experimental.apex.uses import Site, Stops, Test
 
 if TYPE_CHECKING:
@@ -33,6 +37,11 @@ class Step:
     """Statements that need unscaled gradients, each with whether it is inside the condition."""
     readers: list[ast.stmt] = field(default_factory=list)
     """Statements between the backward pass and the step that read gradients."""
+    clips: list[tuple[ast.stmt, ast.expr]] = field(default_factory=list)
+    """Statements that clip the norm after every micro-batch, each with its bound.
+
+    Gradients are unscaled once per step, so these are clipped as they are, to a scaled bound.
+    """
 
 
 def steps_of(sites: Sequence[Site], stops: Stops) -> list[Step]:
@@ -212,6 +221,10 @@ def _reads(
         if any(statement in walk(earlier) for earlier in block[:place]):
             readers.append(statement)
         elif statement not in dropping:
+            bound = bound_of_norm(module, statement)
+            if bound is not None and (test is None or branch_of(module, statement, test)):
+                step.clips.append((statement, bound))
+                continue
             stops.add(
                 module,
                 statement,

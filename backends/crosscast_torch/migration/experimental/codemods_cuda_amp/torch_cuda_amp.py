@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast_migrate.codemod import Change, Codemod, Example, Outcome, Refusal
+from crosscast_reading.lint.written_pages import words_of_page
 from crosscast_torch.answers.amp_repairs import Repair, repairs_of
 from crosscast_torch.answers.amp_uses import CLASSES, DECORATORS
 from crosscast_torch.migration.experimental.codemods_cuda_amp.torch_cuda_amp_fallback import (
@@ -107,14 +108,15 @@ _DECORATORS_NEW = (
     .replace("@custom_bwd", '@custom_bwd(device_type="cuda")')
 )
 
+_PAGE = words_of_page(RULE.code)
 CODEMOD = Codemod(
     code="CM101",
-    name=RULE.name,
+    name=_PAGE["name"],
     api="torch.amp",
     title="torch.cuda.amp and torch.cpu.amp become torch.amp with the device as first argument",
     hints=(*RULE.hints, *CLASSES),
     examples=(
-        Example(before=RULE.wrong, after=RULE.right),
+        Example(before=_PAGE["wrong"], after=_PAGE["right"]),
         Example(before=_NEW, after=_NEW),
         Example(before=_BY_VARIABLE, after=_BY_VARIABLE, refused="not all arguments"),
         Example(before=_AS_VALUE, after=_AS_VALUE_NEW),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast_migrate.codemod import Change, Codemod, Example, Outcome, Refusal
-from crosscast_reading.edits.layout import Draft, is_alone
+from crosscast_reading.edits.layout import Draft, every_edit, is_alone
 from crosscast_reading.pysource.syntax.nodes import dotted_text, walk
+from crosscast_torch.migration.experimental.apex.imports import remove_aliases
+from crosscast_torch.migration.experimental.apex.uses import Stops
 from crosscast_torch.migration.experimental.torch_name import torch_in
 
 if TYPE_CHECKING:
@@ -62,63 +65,103 @@ def _names(module: Module, node: ast.Try) -> dict[str, str]:
     return found if found and set(found) <= made and top else {}
 
 
+@dataclass(frozen=True, slots=True)
+class _Uses:
+    """What a module uses of the names. `source`: the `try`, or the import from its module."""
+
+    module: Module
+    names: dict[str, str]
+    source: ast.Try | ast.ImportFrom
+
+    def calls(self) -> list[tuple[ast.Name, ast.AST | None]]:
+        """Return the names that are used, each with the node around it."""
+        inside = {id(part) for part in walk(self.source)}
+        return [
+            (use, self.module.parent(use))
+            for use in self.module.every(ast.Name)
+            if use.id in self.names and id(use) not in inside
+        ]
+
+
 def _migrated(module: Module, node: ast.Try, names: dict[str, str]) -> Outcome:
-    inside = {id(part) for part in walk(node)}
-    uses = [use for use in module.every(ast.Name) if use.id in names and id(use) not in inside]
-    calls = [(use, module.parent(use)) for use in uses]
-    wrong = _wrong(module, node, names, calls)
+    places = [_Uses(module, names, node), *_importers(module, names)]
+    wrong = next(filter(None, map(_wrong, places)), "") or _wrong_star(places)
     if wrong:
         return Refusal(
             span=module.span(node),
             message=f"{', '.join(names)} of torch.cuda.amp with a substitute: {wrong}",
             hint=_HINT,
         )
-    draft = Draft(module)
-    torch = torch_in(draft)
-    for use, call in calls:
-        assert isinstance(call, ast.Call)
-        given = [*call.args, *call.keywords]
-        texts = [module.text(argument) for argument in given]
-        if names[use.id] == "autocast" and call.args:
-            texts[0] = f"enabled={texts[0]}"
-        head = f"{torch}.{_NEW[names[use.id]].format(torch=torch)}"
-        draft.replace(call, ", ".join((head, *texts)) + ")")
-    draft.remove(node)
     return Change(
         span=module.span(node),
         message="torch.cuda.amp with a substitute for PyTorch before 1.6 becomes torch.amp",
-        edits=tuple(draft.finish()),
+        edits=every_edit(map(_draft, places)),
         note="torch.amp.GradScaler needs PyTorch 2.3.",
     )
 
 
-def _wrong(
-    module: Module,
-    node: ast.Try,
-    names: dict[str, str],
-    calls: list[tuple[ast.Name, ast.AST | None]],
-) -> str:
-    """Return why the uses cannot be replaced; empty if they can."""
-    if other := [name for name in names.values() if name not in _NEW]:
-        return f"{other[0]} has another place in torch.amp"
-    if node.orelse or not is_alone(module, node):
-        return "the `try` does more than to import"
-    if any(
-        alias.name in names
-        for importer in module.program.modules
-        if importer is not module
-        for other in importer.every(ast.ImportFrom)
-        if module.program.find_module(other.module or "", importer) is module
-        for alias in other.names
-    ):
-        return "another file imports it from here"
+def _importers(module: Module, names: dict[str, str]) -> Iterator[_Uses]:
+    """Yield the modules that import the names from the one with the substitutes."""
+    for importer in module.program.modules:
+        for other in importer.every(ast.ImportFrom) if importer is not module else ():
+            if module.program.find_module(other.module or "", importer) is not module:
+                continue
+            taken = {a.asname or a.name: names[a.name] for a in other.names if a.name in names}
+            if taken:
+                yield _Uses(importer, taken, other)
+
+
+def _draft(uses: _Uses) -> Draft:
+    module, draft = uses.module, Draft(uses.module)
+    calls = uses.calls()
+    torch = torch_in(draft) if calls else ""
     for use, call in calls:
+        assert isinstance(call, ast.Call)
+        given = [*call.args, *call.keywords]
+        texts = [module.text(argument) for argument in given]
+        if uses.names[use.id] == "autocast" and call.args:
+            texts[0] = f"enabled={texts[0]}"
+        head = f"{torch}.{_NEW[uses.names[use.id]].format(torch=torch)}"
+        draft.replace(call, ", ".join((head, *texts)) + ")")
+    if isinstance(uses.source, ast.ImportFrom):
+        taken = [a for a in uses.source.names if (a.asname or a.name) in uses.names]
+        remove_aliases(draft, uses.source, taken, Stops())
+    else:
+        draft.remove(uses.source)
+    return draft
+
+
+def _wrong(uses: _Uses) -> str:
+    """Return why the uses in a module cannot be replaced; empty if they can."""
+    if other := [name for name in uses.names.values() if name not in _NEW]:
+        return f"{other[0]} has another place in torch.amp"
+    source = uses.source
+    if (isinstance(source, ast.Try) and source.orelse) or not is_alone(uses.module, source):
+        return "the `try` or the import does more"
+    for use, call in uses.calls():
         if not isinstance(call, ast.Call) or call.func is not use:
             return f"{use.id} is used as a value"
         if any(isinstance(part, ast.Starred) for part in call.args) or len(call.args) > 1:
             return "not all arguments are named"
         if any(keyword.arg in (None, "dtype") for keyword in call.keywords):
             return "not all arguments are certain"
+    return ""
+
+
+def _wrong_star(places: Sequence[_Uses]) -> str:
+    """Return why the names may be used where they are not imported by name; empty if not."""
+    homes = [uses.module for uses in places]
+    names = {name for uses in places for name in uses.names}
+    program = homes[0].program
+    for importer in program.modules:
+        for other in importer.every(ast.ImportFrom):
+            home = program.find_module(other.module or "", importer)
+            if home not in homes or importer in homes:
+                continue
+            words = {alias.name for alias in other.names}
+            uses = any(use.id in names for use in importer.every(ast.Name))
+            if words & names or ("*" in words and uses):
+                return "another file imports it from an importer"
     return ""
 
 

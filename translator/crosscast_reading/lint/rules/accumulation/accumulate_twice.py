@@ -4,23 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps, known_word
 from crosscast_reading.lint.answers.windows import ACCUMULATES, accelerator_steps
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import ACCELERATE, changed
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event, TrainingStep
-
-_WRONG = changed(
-    ACCELERATE,
-    ("accelerator = ", "accumulation_steps = 4\naccelerator = "),
-    ("steps=4", "steps=accumulation_steps"),
-    (
-        "        accelerator.backward(loss)\n",
-        "        loss = loss / accumulation_steps\n        accelerator.backward(loss)\n",
-    ),
-)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -62,19 +50,4 @@ def _own_tests(step: TrainingStep) -> Iterator[Event]:
             yield event
 
 
-RULE = Rule(
-    code="CL116",
-    name="accumulate-twice",
-    topic="accumulation",
-    severity=Severity.ERROR,
-    title="Accelerate and the program both accumulate",
-    why="Within `accumulate()`, `accelerator.backward` divides by the number of micro-batches "
-    "and the prepared optimizer skips steps. If your loop also divides, the gradient is N "
-    "times too small; if it also tests for the end of a window, it can miss the iteration in "
-    "which Accelerate would step.",
-    wrong=_WRONG,
-    right=changed(_WRONG, ("        loss = loss / accumulation_steps\n", "")),
-    check=check,
-    hints=("accumulate(",),
-    sources=("huggingface/accelerate 16cb6eb8, accelerator.py",),
-)
+RULE = Rule("CL116", check, hints=("accumulate(",))

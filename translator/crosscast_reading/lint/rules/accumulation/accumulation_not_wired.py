@@ -10,7 +10,6 @@ from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.unused_flags import asked_by, launches, unused_flags
 from crosscast_reading.lint.answers.windows import ACCUMULATES, accelerator_steps
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import ACCELERATE, changed
 from crosscast_reading.lint.rules.accumulation._uses import only_counts_or_shows, uses_of
 from crosscast_reading.pysource.programs.flag import Flag
 from crosscast_reading.pysource.programs.module import Module
@@ -30,22 +29,6 @@ _ROWS = re.compile(r"batch_?size|_bs$", re.I)
 _REPORTS = re.compile(r"sched|warmup|print|log|info|format|tqdm|trange|progress", re.I)
 _SETTINGS = re.compile(r"config\w*|conf|cfg|settings|params|hparams|hps", re.I)
 _RATE = re.compile(r"(^|_)(lr|learning_rate)$", re.I)
-
-_FLAG = """\
-import argparse
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--gradient_accumulation_steps", type=int, default=1)
-args = parser.parse_args()
-"""
-_WRONG = _FLAG + changed(
-    ACCELERATE,
-    ("gradient_accumulation_steps=4", ""),
-    (
-        "for inputs, targets",
-        "updates = len(loader) // args.gradient_accumulation_steps\nfor inputs, targets",
-    ),
-)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -297,22 +280,4 @@ def _hint(step: TrainingStep) -> str:
     return "divide the loss by it, and step once per that many micro-batches"
 
 
-RULE = Rule(
-    code="CL109",
-    name="accumulation-not-wired",
-    topic="accumulation",
-    severity=Severity.ERROR,
-    title="The flag for gradient accumulation has no effect",
-    why="If you request windows of 8 micro-batches, you actually train with batches of an eighth "
-    "of the size, 8 times as many updates, and often a schedule that is 8 times too short.",
-    wrong=_WRONG,
-    right=changed(
-        _WRONG,
-        (
-            "Accelerator()",
-            "Accelerator(gradient_accumulation_steps=args.gradient_accumulation_steps)",
-        ),
-    ),
-    check=check,
-    hints=("accum", "iter_size", "update_freq", "micro_batch"),
-)
+RULE = Rule("CL109", check, hints=("accum", "iter_size", "update_freq", "micro_batch"))

@@ -6,11 +6,9 @@ import ast
 from collections.abc import Iterator
 from itertools import combinations
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, compatible, eager_steps, known_word
 from crosscast_reading.lint.answers.windows import ACCUMULATES, end_tests
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import ACCUMULATION, changed
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.names.references import is_read
 from crosscast_reading.pysource.programs.module import Module
@@ -73,18 +71,4 @@ def _comes_from(division: ast.AST, other: ast.AST, module: Module) -> bool:
     return False
 
 
-RULE = Rule(
-    code="CL102",
-    name="loss-divided-twice",
-    topic="accumulation",
-    severity=Severity.ERROR,
-    title="The loss is divided twice by the length of the window",
-    why="The update uses 1/N of the mean gradient. With SGD this divides the learning rate by N, "
-    "and clipping by norm hardly ever takes effect.",
-    wrong=changed(
-        ACCUMULATION, ("    loss.backward()\n", "    loss = loss / steps\n    loss.backward()\n")
-    ),
-    right=ACCUMULATION,
-    check=check,
-    hints=("backward",),
-)
+RULE = Rule("CL102", check, hints=("backward",))

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import own_windows, window_steps
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import EPOCHS, changed
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.answers.divisors import divisors_of
 from crosscast_reading.trainstep.answers.windows import windows_of
-
-_RIGHT = changed(
-    EPOCHS,
-    (
-        "        loss = criterion(model(inputs), targets) / steps\n",
-        "        rest = len(loader) - step // steps * steps\n"
-        "        loss = criterion(model(inputs), targets) / min(steps, rest)\n",
-    ),
-)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -40,16 +29,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    code="CL121",
-    name="divisor-changes-in-window",
-    topic="accumulation",
-    severity=Severity.WARNING,
-    title="The micro-batches of one window are divided by different numbers",
-    why="A divisor that depends on the round of the loop must be the same for all micro-batches of "
-    "a window. Otherwise their rows have different weights, and the weights do not add up to 1.",
-    wrong=changed(_RIGHT, ("len(loader) - step // steps * steps", "len(loader) - step")),
-    right=_RIGHT,
-    check=check,
-    hints=("backward", "scaler"),
-)
+RULE = Rule("CL121", check, hints=("backward", "scaler"))

@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, eager_steps, implies
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import AMP, changed
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event
 
@@ -59,17 +57,4 @@ def _library_of(event: Event) -> str:
     return "" if event.library.startswith("paddle") else event.library
 
 
-RULE = Rule(
-    code="CL111",
-    name="double-step",
-    topic="accumulation",
-    severity=Severity.ERROR,
-    title="The same gradients are applied twice",
-    why="The update is made twice. With SGD this doubles the learning rate; with Adam the "
-    "moments count every gradient twice. After `scaler.step(optimizer)`, the second step is "
-    "not skipped when gradients overflow, so weights become NaN.",
-    wrong=changed(AMP, ("    scaler.update()\n", "    scaler.update()\n    optimizer.step()\n")),
-    right=AMP,
-    check=check,
-    hints=("step(", "minimize(", "apply_gradients"),
-)
+RULE = Rule("CL111", check, hints=("step(", "minimize(", "apply_gradients"))

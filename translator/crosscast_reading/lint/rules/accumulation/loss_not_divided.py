@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.edits.edit import Edit
 from crosscast_reading.edits.node_edits import column_at, insert, insert_before
 from crosscast_reading.lint.answers.loop import (
@@ -26,7 +25,6 @@ from crosscast_reading.lint.answers.windows import (
     library_divides,
 )
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import ACCUMULATION, changed
 from crosscast_reading.lint.rules.accumulation._branch_means import is_mean_on_a_branch
 from crosscast_reading.lint.rules.accumulation._comm_hooks import hook_divisions
 from crosscast_reading.lint.rules.accumulation._logged_means import averaged_for_a_message
@@ -209,19 +207,4 @@ def _edits(first: Event, length: str) -> tuple[Edit, ...]:
     return (insert(module, loss.end_lineno, end, f" / {length}"),)
 
 
-RULE = Rule(
-    code="CL101",
-    name="loss-not-divided",
-    topic="accumulation",
-    severity=Severity.WARNING,
-    title="The losses of a window are summed, not averaged",
-    why="`backward()` accumulates gradients, so N mean losses give N times the gradient of one "
-    "batch with the same rows. With SGD this multiplies the learning rate by N; with Adam, "
-    "clipping and epsilon see a gradient that is N times too large.",
-    wrong=changed(ACCUMULATION, ("targets) / steps", "targets)")),
-    right=ACCUMULATION,
-    check=check,
-    hints=("backward", "scaler"),
-    fixable=True,
-    sources=("PyTorch docs, Automatic Mixed Precision examples, Gradient accumulation",),
-)
+RULE = Rule("CL101", check, hints=("backward", "scaler"))

@@ -6,13 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.edits.edit import Edit
 from crosscast_reading.edits.node_edits import column_at, insert, insert_before
 from crosscast_reading.lint.answers.loop import backward_of, window_steps
 from crosscast_reading.lint.answers.windows import compared_remainder, end_tests
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import ACCUMULATION, changed
 from crosscast_reading.pysource.names.containers import chase, definitions
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.sources.subject import Subject
@@ -157,19 +155,4 @@ def _edits(event: Event, test: WindowTest) -> tuple[Edit, ...]:
     return ()
 
 
-RULE = Rule(
-    code="CL104",
-    name="window-off-by-one",
-    topic="accumulation",
-    severity=Severity.WARNING,
-    title="The window ends at the wrong micro-batch",
-    why="`step % N == 0` with a step that counts from 0 is true for the first micro-batch. The "
-    "first update uses a single micro-batch, divided by N, and N - 1 micro-batches are left "
-    "over at the end. `step % N` that is not compared with 0 is true at all others.",
-    wrong=changed(ACCUMULATION, ("(step + 1) % steps", "step % steps")),
-    right=ACCUMULATION,
-    check=check,
-    hints=("%", "==", "equal"),
-    fixable=True,
-    sources=("PyTorch docs, Automatic Mixed Precision examples, Gradient accumulation",),
-)
+RULE = Rule("CL104", check, hints=("%", "==", "equal"))

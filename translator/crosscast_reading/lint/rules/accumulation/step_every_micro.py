@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import (
     backward_of,
     compatible,
@@ -17,7 +16,6 @@ from crosscast_reading.lint.answers.loop import (
 )
 from crosscast_reading.lint.answers.windows import ACCUMULATES, end_tests, modules_of
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import ACCUMULATION, changed
 from crosscast_reading.pysource.syntax.nodes import identifier, walk
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event, EventKind, Guard, TrainingStep, WindowTest
@@ -27,12 +25,6 @@ _MERGES = re.compile(r"gradient_?merge|backward_passes_per_step", re.I)
 """Words of libraries that accumulate within the step."""
 _CLEARS = re.compile(r"zero_?grad|clear|reset", re.I)
 _UPDATE: tuple[EventKind, ...] = ("step", "zero_grad")
-_RIGHT = changed(
-    ACCUMULATION,
-    ("steps = 4", "accumulation_steps = 4"),
-    (" / steps", " / accumulation_steps"),
-    ("% steps", "% accumulation_steps"),
-)
 _SWITCH = re.compile(
     r"(?<![a-z])(amp|autocast|fp16|bf16|float16|bfloat16|half|mixed|precision|apex|scaler"
     r"|distributed|ddp|cuda|gpu)(?![a-z])",
@@ -202,26 +194,4 @@ def _asked_together(switch: str, step: TrainingStep) -> bool:
     return False
 
 
-RULE = Rule(
-    code="CL113",
-    name="step-every-micro-batch",
-    topic="accumulation",
-    severity=Severity.WARNING,
-    title="The optimizer steps after every micro-batch although the program counts windows",
-    why="Gradients are not accumulated. If losses are divided, every batch causes an update with "
-    "1/N of its gradient; if only the schedule waits for the window, there are N times as many "
-    "updates as intended. So there are if only one branch of a switch, such as the one for half "
-    "precision, leaves the windows out.",
-    wrong=changed(
-        _RIGHT,
-        ("    if (step + 1) % accumulation_steps == 0:\n", ""),
-        ("        torch.nn", "    torch.nn"),
-        (
-            "        optimizer.step()\n        optimizer.zero",
-            "    optimizer.step()\n    optimizer.zero",
-        ),
-    ),
-    right=_RIGHT,
-    check=check,
-    hints=("accum", "iter_size", "update_freq", "micro", " % "),
-)
+RULE = Rule("CL113", check, hints=("accum", "iter_size", "update_freq", "micro", " % "))

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import window_steps
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import EPOCHS, changed
 from crosscast_reading.lint.rules.accumulation._tail import open_tails
-from crosscast_reading.lint.rules.accumulation.tail_leaks import RULE as LEAKS
 from crosscast_reading.sources.subject import Subject
 
 
@@ -28,15 +25,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule(
-    code="CL106",
-    name="tail-dropped",
-    topic="accumulation",
-    severity=Severity.NOTE,
-    title="A short last window is computed and discarded",
-    why="Up to N - 1 batches at the end of every epoch are computed but never used.",
-    wrong=changed(EPOCHS, (" or step + 1 == len(loader)", "")),
-    right=LEAKS.right,
-    check=check,
-    hints=("backward", "scaler"),
-)
+RULE = Rule("CL106", check, hints=("backward", "scaler"))

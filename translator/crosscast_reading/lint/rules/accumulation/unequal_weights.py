@@ -10,23 +10,11 @@ from crosscast_reading.lint.answers.loop import backward_of, eager_steps, known_
 from crosscast_reading.lint.answers.reduction import reduction_of
 from crosscast_reading.lint.answers.windows import ACCUMULATES, end_tests
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import ACCUMULATION, changed
 from crosscast_reading.lint.rules.accumulation._comm_hooks import hook_divisions, syncs_every_micro
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Loop, TrainingStep
-
-_RIGHT = changed(
-    ACCUMULATION,
-    ("targets) / steps", "targets)"),
-    (
-        "        torch.nn.utils",
-        "        for parameter in model.parameters():\n"
-        "            parameter.grad /= steps\n"
-        "        torch.nn.utils",
-    ),
-)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -135,28 +123,4 @@ def _conditional(node: ast.stmt, loop: ast.AST, module: Module) -> bool:
     return False
 
 
-RULE = Rule(
-    code="CL112",
-    name="unequal-micro-batch-weights",
-    topic="accumulation",
-    severity=Severity.ERROR,
-    title="The micro-batches of a window have unequal weights",
-    why="If a running sum is divided by N after every micro-batch, earlier micro-batches are "
-    "divided repeatedly: with N = 4, the first has the weight 1/256 and the last 1/4. A DDP "
-    "communication hook that divides has the same effect without no_sync: four equal "
-    "micro-batches give 0.332 instead of 1.",
-    wrong=changed(
-        _RIGHT,
-        (
-            "    if (step + 1) % steps == 0:\n"
-            "        for parameter in model.parameters():\n"
-            "            parameter.grad /= steps\n",
-            "    for parameter in model.parameters():\n"
-            "        parameter.grad /= steps\n"
-            "    if (step + 1) % steps == 0:\n",
-        ),
-    ),
-    right=_RIGHT,
-    check=check,
-    hints=("grad", "register_comm_hook", "backward"),
-)
+RULE = Rule("CL112", check, hints=("grad", "register_comm_hook", "backward"))

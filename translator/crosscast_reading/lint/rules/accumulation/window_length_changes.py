@@ -5,37 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.answers.windows import end_tests, length_set
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event
-
-_RIGHT = """\
-import torch
-
-model = torch.nn.Linear(4, 2).cuda()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-criterion = torch.nn.CrossEntropyLoss()
-steps = 2
-seen = 0
-optimizer.zero_grad()
-for epoch in range(3):
-    if epoch == 1:
-        steps = 7
-    for inputs, targets in loader:
-        loss = criterion(model(inputs), targets) / steps
-        loss.backward()
-        seen += 1
-        if seen == steps:
-            optimizer.step()
-            optimizer.zero_grad()
-            seen = 0
-"""
-_WRONG = changed(_RIGHT, ("seen == steps", "seen % steps == 0"), ("            seen = 0\n", ""))
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -65,16 +40,4 @@ def _restarts(event: Event, near: ast.Assign, counter: str) -> bool:
     return any(counter in map(event.module.text, node.targets) for node in inside)
 
 
-RULE = Rule(
-    code="CL117",
-    name="window-length-changes",
-    topic="accumulation",
-    severity=Severity.NOTE,
-    title="The window length changes while the counter keeps running",
-    why="After N changes, the next window can have any number of micro-batches between 1 and N, "
-    "but its losses are divided by N.",
-    wrong=_WRONG,
-    right=_RIGHT,
-    check=check,
-    hints=("%",),
-)
+RULE = Rule("CL117", check, hints=("%",))

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import window_steps
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import EPOCHS, changed
 from crosscast_reading.lint.rules.accumulation._tail import carried_tails, closed_tails
-from crosscast_reading.lint.rules.accumulation.tail_leaks import RULE as LEAKS
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import TrainingStep
 
@@ -53,27 +51,4 @@ def _closed(step: TrainingStep) -> Iterator[Finding]:
         )
 
 
-_WRONG = changed(
-    EPOCHS,
-    ("steps = 4\n", "steps = 4\nseen = 0\n"),
-    ("for step, (inputs, targets) in enumerate(loader)", "for inputs, targets in loader"),
-    ("        if (step + 1) % steps == 0 or step + 1 == len(loader):", "        if {}:"),
-).format("seen % steps == 0")
-
-RULE = Rule(
-    code="CL118",
-    name="window-spans-epochs",
-    topic="accumulation",
-    severity=Severity.WARNING,
-    title="Window that spans two epochs",
-    why="The counter is not reset at the start of an epoch. If the gradients are cleared there, "
-    "the first update contains fewer micro-batches than its losses are divided by and is up "
-    "to N times too small. If they are kept, only the last window of the run is lost, and "
-    "there are slightly fewer updates than a schedule of length `epochs * ceil(batches / N)` "
-    "expects; this is reported as a note. If a step behind the loop ends the window of an epoch, "
-    "the next one is short as well.",
-    wrong=_WRONG.replace("        if seen", "        seen += 1\n        if seen"),
-    right=LEAKS.right,
-    check=check,
-    hints=("backward", "scaler"),
-)
+RULE = Rule("CL118", check, hints=("backward", "scaler"))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, eager_steps, implies
 from crosscast_reading.lint.answers.windows import accelerator_steps, clears_all, loses_window
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import ACCUMULATION, changed
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event, TrainingStep
 
@@ -74,18 +72,4 @@ def _each_micro(cleared: Event, step: TrainingStep) -> Event | None:
     return next(applied, None)
 
 
-RULE = Rule(
-    code="CL108",
-    name="zero-grad-loses-gradients",
-    topic="accumulation",
-    severity=Severity.ERROR,
-    title="Gradients are cleared before they are applied",
-    why="The update uses no gradients, or only those of the last micro-batch of the window, "
-    "divided by N.",
-    wrong=changed(
-        ACCUMULATION, ("    loss = criterion", "    optimizer.zero_grad()\n    loss = criterion")
-    ),
-    right=ACCUMULATION,
-    check=check,
-    hints=("zero_grad", "clear_grad"),
-)
+RULE = Rule("CL108", check, hints=("zero_grad", "clear_grad"))

@@ -8,10 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import starmap
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, compatible, eager_steps, of_one_window
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import ACCUMULATION, changed
 from crosscast_reading.pysource.libraries.packages import KNOWN, package_of_name
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.programs.module import Function, Module
@@ -210,21 +208,4 @@ class _RunModes:
         )
 
 
-RULE = Rule(
-    code="CL107",
-    name="zero-grad-missing",
-    topic="accumulation",
-    severity=Severity.ERROR,
-    title="The gradients are never cleared",
-    why="`backward()` accumulates gradients. Without `zero_grad()`, the update for batch t uses "
-    "the sum of the gradients of all batches up to t, most of them computed with outdated "
-    "weights.",
-    wrong=changed(
-        ACCUMULATION,
-        ("        optimizer.step()\n        optimizer.zero_grad()\n", "        optimizer.step()\n"),
-    ),
-    right=ACCUMULATION,
-    check=check,
-    hints=("backward",),
-    sources=("PyTorch docs, torch.optim.Optimizer.zero_grad",),
-)
+RULE = Rule("CL107", check, hints=("backward",))

@@ -5,11 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, compatible, eager_steps
 from crosscast_reading.lint.answers.windows import accelerator_steps
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import ACCUMULATION, changed
 from crosscast_reading.pysource.syntax.nodes import identifier
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event, Loop, TrainingStep
@@ -91,24 +89,4 @@ def _may_end(text: str) -> bool:
     return any(word in text.lower() for word in words)
 
 
-RULE = Rule(
-    code="CL303",
-    name="clip-per-micro-batch",
-    topic="clipping",
-    severity=Severity.WARNING,
-    title="Gradients are clipped after every micro-batch",
-    why="The sum of a window is clipped N times while it grows: early micro-batches are scaled "
-    "down repeatedly, so later ones get more weight.",
-    wrong=changed(
-        ACCUMULATION,
-        (
-            "    if (step + 1) % steps == 0:\n"
-            "        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n",
-            "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
-            "    if (step + 1) % steps == 0:\n",
-        ),
-    ),
-    right=ACCUMULATION,
-    check=check,
-    hints=("clip", "clamp"),
-)
+RULE = Rule("CL303", check, hints=("clip", "clamp"))

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import known_word
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import PLAIN, changed
 from crosscast_reading.pysource.evaluation.bindings import default_of
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.values.value import Known
@@ -18,17 +17,6 @@ from crosscast_reading.trainstep.events import Event
 
 _OURS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_")
 _ZEROS = ("0", "0.0")
-_RIGHT = (
-    "import argparse\n\nparser = argparse.ArgumentParser()\n"
-    'parser.add_argument("--clip", type=float, default=0.0)\nargs = parser.parse_args()\n'
-) + changed(
-    PLAIN,
-    (
-        "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n",
-        "    if args.clip > 0:\n"
-        "        torch.nn.utils.clip_grad_norm_(model.parameters(), args.clip)\n",
-    ),
-)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -109,16 +97,4 @@ def _runs(clip: Event) -> bool:
     return True
 
 
-RULE = Rule(
-    code="CL309",
-    name="clip-to-zero",
-    topic="clipping",
-    severity=Severity.ERROR,
-    title="Gradients are clipped to a norm of 0",
-    why="A default of 0 meant as 'off' passes a test for None: all gradients become 0, and only "
-    "weight decay still changes the weights.",
-    wrong=changed(_RIGHT, ("if args.clip > 0:", "if args.clip is not None:")),
-    right=_RIGHT,
-    check=check,
-    hints=("clip",),
-)
+RULE = Rule("CL309", check, hints=("clip",))

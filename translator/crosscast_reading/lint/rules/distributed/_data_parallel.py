@@ -15,8 +15,7 @@ _WRAPPERS = frozenset(
 
 def calls_of(subject: Subject) -> list[Call]:
     """Return all calls of a program."""
-    program = subject.program
-    return [call for m in program.modules for call in m.calls]
+    return [call for m in subject.program.modules for call in m.calls]
 
 
 def wraps(subject: Subject) -> list[Call]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.supposed import can_be_met, comes_round
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import DDP, changed
 from crosscast_reading.pysource.libraries.words import merged
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.programs.call import Call
@@ -126,26 +124,4 @@ def _can_happen(node: ast.Attribute, module: Module, of_wrap: Sequence[Condition
     return can_be_met([((test.node, test.module), test.holds) for test in (*of_wrap, *around)])
 
 
-_RIGHT = changed(
-    DDP,
-    ("model = Distr", "net = torch.nn.Linear(4, 2).cuda()\nmodel = Distr"),
-    ("Parallel(torch.nn.Linear(4, 2).cuda())", "Parallel(net)"),
-    ("        optimizer.step()\n", "        optimizer.step()\n        print(net.weight.norm())\n"),
-)
-
-RULE = Rule(
-    code="CL608",
-    name="behind-wrapper",
-    topic="distributed",
-    severity=Severity.WARNING,
-    title="An attribute of the model that its wrapper hides",
-    why="DataParallel and DistributedDataParallel hold the model as an attribute, `module` in "
-    "PyTorch and `_layers` in Paddle, and pass on nothing but the forward pass. What works on one "
-    "device raises AttributeError on several.",
-    wrong=changed(_RIGHT, ("print(net.weight", "print(model.weight")),
-    right=_RIGHT,
-    check=check,
-    hints=("DataParallel",),
-    sources=("torch 2.13, nn/parallel", "Paddle 3.3.1, distributed/parallel.py"),
-    needs_training=False,
-)
+RULE = Rule("CL608", check, hints=("DataParallel",), needs_training=False)

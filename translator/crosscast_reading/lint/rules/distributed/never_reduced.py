@@ -6,10 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, eager_steps, trained_passes
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import NO_SYNC, changed
 from crosscast_reading.lint.rules.distributed._data_parallel import wraps
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.once import once
@@ -72,27 +70,4 @@ def _always_held(step: TrainingStep) -> Context | None:
     return held[0] if blocks and len(whole) == len(blocks) else None
 
 
-RULE = Rule(
-    code="CL523",
-    name="gradients-never-reduced",
-    topic="distributed",
-    severity=Severity.ERROR,
-    title="The gradients of the processes are never reduced",
-    why="DistributedDataParallel decides in the forward pass whether the backward pass will "
-    "all-reduce, and reduces what no_sync held back in the first backward pass whose forward pass "
-    "ran outside (measured with two processes). Without any, each process applies its own "
-    "gradients, and the copies of the model drift apart without an error.",
-    wrong=changed(
-        NO_SYNC,
-        ("import contextlib\n\n", ""),
-        (
-            "    with contextlib.nullcontext() if last else model.no_sync():\n",
-            "    with model.no_sync():\n",
-        ),
-        ("        loss.backward()\n", "    loss.backward()\n"),
-    ),
-    right=NO_SYNC,
-    check=check,
-    hints=("no_sync",),
-    sources=("PyTorch docs, DistributedDataParallel.no_sync",),
-)
+RULE = Rule("CL523", check, hints=("no_sync",))

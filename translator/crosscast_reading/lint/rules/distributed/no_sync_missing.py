@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, eager_steps, own_windows
 from crosscast_reading.lint.answers.windows import end_tests
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import NO_SYNC, changed
 from crosscast_reading.lint.rules.distributed._data_parallel import wraps
 from crosscast_reading.sources.connected import connected
 from crosscast_reading.sources.subject import Subject
@@ -39,22 +37,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    code="CL601",
-    name="no-sync-missing",
-    topic="distributed",
-    severity=Severity.NOTE,
-    title="All-reduce after every micro-batch",
-    why="The result is the same, but N - 1 of N all-reduces are unnecessary.",
-    wrong=changed(
-        NO_SYNC,
-        ("import contextlib\n\n", ""),
-        ("    with contextlib.nullcontext() if last else model.no_sync():\n", ""),
-        ("        loss = criterion", "    loss = criterion"),
-        ("        loss.backward()", "    loss.backward()"),
-    ),
-    right=NO_SYNC,
-    check=check,
-    hints=("DistributedDataParallel", "DDP"),
-    sources=("PyTorch docs, DistributedDataParallel.no_sync",),
-)
+RULE = Rule("CL601", check, hints=("DistributedDataParallel", "DDP"))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, compatible, eager_steps, trained_passes
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import NO_SYNC, changed
 from crosscast_reading.lint.rules.distributed._data_parallel import wraps
 from crosscast_reading.sources.subject import Subject
 
@@ -38,26 +36,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule(
-    code="CL602",
-    name="no-sync-too-late",
-    topic="distributed",
-    severity=Severity.ERROR,
-    title="no_sync is entered after the forward pass",
-    why="DistributedDataParallel decides in the forward pass whether the backward pass will "
-    "all-reduce (measured with two processes). The block has no effect, and every "
-    "micro-batch still performs an all-reduce.",
-    wrong=changed(
-        NO_SYNC,
-        (
-            "    with contextlib.nullcontext() if last else model.no_sync():\n"
-            "        loss = criterion(model(inputs), targets) / steps\n",
-            "    loss = criterion(model(inputs), targets) / steps\n"
-            "    with contextlib.nullcontext() if last else model.no_sync():\n",
-        ),
-    ),
-    right=NO_SYNC,
-    check=check,
-    hints=("no_sync",),
-    sources=("PyTorch docs, DistributedDataParallel.no_sync",),
-)
+RULE = Rule("CL602", check, hints=("no_sync",))

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import DDP, changed
 from crosscast_reading.lint.rules.distributed._data_parallel import loaders, wraps
 from crosscast_reading.readers.python.library_calls import fixed
 from crosscast_reading.sources.connected import connected
@@ -45,24 +43,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    code="CL603",
-    name="distributed-sampler-missing",
-    topic="distributed",
-    severity=Severity.WARNING,
-    title="Data parallel training without a distributed sampler",
-    why="Every process uses all rows, so an epoch takes as long as on a single device. If all "
-    "processes use the same seed, they compute identical gradients, and there is no benefit "
-    "at all.",
-    wrong=changed(
-        DDP,
-        ("from torch.utils.data.distributed import DistributedSampler\n", ""),
-        ("sampler = DistributedSampler(dataset)\n", ""),
-        ("sampler=sampler)", "shuffle=True)"),
-        ("    sampler.set_epoch(epoch)\n", ""),
-    ),
-    right=DDP,
-    check=check,
-    hints=("DistributedDataParallel", "DDP"),
-    sources=("PyTorch docs, torch.utils.data.distributed.DistributedSampler",),
-)
+RULE = Rule("CL603", check, hints=("DistributedDataParallel", "DDP"))

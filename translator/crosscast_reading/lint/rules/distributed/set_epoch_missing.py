@@ -6,12 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.edits.edit import Edit
 from crosscast_reading.edits.node_edits import insert
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import DDP, changed
 from crosscast_reading.lint.rules.distributed._data_parallel import samplers
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.values.value import Known
@@ -94,18 +92,4 @@ def _edits(call: Call, step: TrainingStep, outer: ast.For) -> tuple[Edit, ...]:
     return (insert(module, first.lineno, 1, line),)
 
 
-RULE = Rule(
-    code="CL604",
-    name="set-epoch-missing",
-    topic="distributed",
-    severity=Severity.WARNING,
-    title="set_epoch is never called for the distributed sampler",
-    why="The order depends on the seed and the epoch. Without set_epoch the epoch stays 0, so "
-    "every epoch has the same batches in the same order.",
-    wrong=changed(DDP, ("    sampler.set_epoch(epoch)\n", "")),
-    right=DDP,
-    check=check,
-    hints=("DistributedSampler",),
-    fixable=True,
-    sources=("PyTorch docs, torch.utils.data.distributed.DistributedSampler",),
-)
+RULE = Rule("CL604", check, hints=("DistributedSampler",))

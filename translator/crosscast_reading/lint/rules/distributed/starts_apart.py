@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, eager_steps, trained_passes
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import PLAIN, changed
 from crosscast_reading.lint.rules.distributed._data_parallel import calls_of
-from crosscast_reading.lint.rules.distributed._weights_written import written_before
 from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.scopes import Binding
-from crosscast_reading.pysource.syntax.nodes import identifier
+from crosscast_reading.pysource.syntax.nodes import identifier, walk
 from crosscast_reading.sources.connected import connected
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event, TrainingStep
+from crosscast_reading.trainstep.frames.weight_sources import is_collection, is_weight
 
 _ALIKE = re.compile(
     r"broadcast(?!_buffers)|all_?gather|load_|\bload\(|[Cc]kpt|pretrained|restore|resume|checkpoint|DataParallel"
@@ -32,6 +30,25 @@ _STARTS = re.compile(r"(multiprocessing|distributed)\.(spawn|Process|start_proce
 _SEEDS = re.compile(r"(manual_seed(_all)?|seed_everything|set_seed|seed)$")
 _RANK = re.compile(r"rank|gpu|device|process|worker", re.I)
 _HOPS = 6
+_DRAWS = re.compile(
+    r"^(normal|uniform|xavier|kaiming|trunc_normal|orthogonal|sparse|bernoulli|exponential|random"
+    r"|cauchy|geometric|log_normal)(_\w+)?_$|^requires_grad_$"
+)
+"""Methods and functions that draw numbers from the generator of a process, or write none."""
+_WRITES = re.compile(r"[a-z0-9]_$|^(set_value|assign|__setitem__)$")
+_READS = re.compile(
+    r"^(torch|paddle)\.(?!distributed\.)|^(builtins|numpy|math|itertools|logging|collections)\."
+)
+"""Functions that leave their arguments, unless their names end in `_`."""
+_BUILTIN = frozenset(
+    {
+        *("print", "len", "sum", "list", "tuple", "dict", "zip", "enumerate", "sorted", "filter"),
+        *("map", "isinstance", "id", "str", "repr", "any", "all", "max", "min", "iter", "next"),
+        *("set", "type", "reversed", "float", "int", "hasattr", "getattr"),
+    }
+)
+_STORES = frozenset({"append", "extend", "add_param_group", "info", "debug", "save", "format"})
+"""Methods that keep or show what they get."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -42,7 +59,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         reduced = next(filter(_is_of_gradient, step.of("all_reduce")), None)
         if reduced is None or not backward_of(step) or _reduces_weights(subject):
             continue
-        if written_before(step):
+        if _written_before(step):
             continue
         makers = [call for event in trained_passes(step) for call in _model_makers(event)]
         if makers and all(_is_drawn_apart(call, subject) for call in makers):
@@ -148,33 +165,70 @@ def _differs(node: ast.expr, module: Module, hops: int) -> bool:
     return any(_differs(value, where, hops - 1) for way in ways for value, where in way)
 
 
-_RIGHT = changed(
-    PLAIN,
-    (
-        "import torch\n\n",
-        "import torch\n\ntorch.distributed.init_process_group()\ntorch.manual_seed(0)\n",
-    ),
-    (
-        "    torch.nn.utils",
-        "    for parameter in model.parameters():\n"
-        "        torch.distributed.all_reduce(parameter.grad)\n"
-        "        parameter.grad /= torch.distributed.get_world_size()\n"
-        "    torch.nn.utils",
-    ),
-)
+def _written_before(step: TrainingStep) -> bool:
+    """Whether weights may be written before a training loop, by code that it does not run."""
+    modules = connected(step.module)
+    run = set(map(id, _run_by(step, modules)))
+    return any(id(node) not in run for module in modules for node in _writers(module))
 
-RULE = Rule(
-    code="CL610",
-    name="processes-start-apart",
-    topic="distributed",
-    severity=Severity.ERROR,
-    title="The processes begin with different weights",
-    why="DistributedDataParallel broadcasts the weights of the first process when it is created. A "
-    "reduction of gradients by hand does not: each process adds the same updates to other "
-    "weights, the copies never meet, and the averaged gradient is that of none of them.",
-    wrong=_RIGHT.replace("torch.manual_seed(0)\n", ""),
-    right=_RIGHT,
-    check=check,
-    hints=("all_reduce",),
-    sources=("PyTorch docs, torch.nn.parallel.DistributedDataParallel",),
-)
+
+def _run_by(step: TrainingStep, modules: Iterable[Module]) -> Iterator[ast.AST]:
+    """Yield the nodes of a loop and of the functions that it may call, by their names."""
+    functions: dict[str, list[ast.AST]] = {}
+    for module in modules:
+        for function in module.every(ast.FunctionDef):
+            functions.setdefault(function.name, []).append(function)
+    names = [part.rpartition(".")[2].rpartition(":")[2] for part in step.parts]
+    home = step.function.rpartition(".")[2].rpartition(":")[2]
+    waiting = [body for name in names if name != home for body in functions.pop(name, ())]
+    waiting += [step.loop.node] if step.loop is not None else functions.pop(home, [])
+    while waiting:
+        for node in walk(waiting.pop()):
+            yield node
+            if isinstance(node, ast.Call):
+                waiting += functions.pop(identifier(node.func), ())
+
+
+def _writers(module: Module) -> Iterator[ast.AST]:
+    statements: tuple[ast.Assign | ast.AugAssign, ...] = (
+        *module.every(ast.Assign),
+        *module.every(ast.AugAssign),
+    )
+    for node in statements:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if any(_is_content(target, module) for target in targets):
+            yield node
+    for call in module.calls:
+        if _may_write(call):
+            yield call.node
+
+
+def _is_content(target: ast.expr, module: Module) -> bool:
+    """Whether a target is what a weight holds: `p.data`, `p[...]`, `model.fc.weight`."""
+    match target:
+        case ast.Attribute(value=inner, attr="data"):
+            return is_weight(inner, module)
+        case ast.Attribute(attr="weight" | "bias"):
+            return True
+        case ast.Subscript(value=inner):
+            return is_weight(inner, module) and not is_collection(inner, module)
+    return False
+
+
+def _may_write(call: Call) -> bool:
+    """Whether a call writes a weight, or hands one on to what is not visible."""
+    module, node = call.module, call.node
+    name = call.method or identifier(node.func)
+    if _DRAWS.search(name):
+        return False
+    receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if _WRITES.search(name) and receiver is not None and is_weight(receiver, module):
+        return True
+    known = ":" in call.name or name in _BUILTIN or name in _STORES
+    if known or (_READS.search(call.name) and not _WRITES.search(name)):
+        return False
+    arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+    return any(is_weight(each, module) for each in arguments)
+
+
+RULE = Rule("CL610", check, hints=("all_reduce",))

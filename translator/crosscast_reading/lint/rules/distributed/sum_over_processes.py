@@ -5,24 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import PLAIN, changed
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event
-
-_REDUCE = (
-    "    for parameter in model.parameters():\n"
-    "        torch.distributed.all_reduce(parameter.grad)\n"
-)
-_CLIP = "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
-_SEEDED = changed(PLAIN, ("import torch\n\n", "import torch\n\ntorch.manual_seed(0)\n"))
-_RIGHT = changed(
-    _SEEDED,
-    (_CLIP, f"{_REDUCE}        parameter.grad /= torch.distributed.get_world_size()\n{_CLIP}"),
-)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -62,18 +49,4 @@ def _divided(event: Event) -> bool:
     return False
 
 
-RULE = Rule(
-    code="CL606",
-    name="sum-over-processes",
-    topic="distributed",
-    severity=Severity.NOTE,
-    title="Gradients are summed over processes",
-    why="DistributedDataParallel averages gradients. A sum over W processes is W times as large: "
-    "SGD takes steps that are W times as long, and clipping starts at gradients that are W "
-    "times smaller.",
-    wrong=changed(_SEEDED, (_CLIP, _REDUCE + _CLIP)),
-    right=_RIGHT,
-    check=check,
-    hints=("all_reduce",),
-    sources=("PyTorch docs, torch.distributed.all_reduce",),
-)
+RULE = Rule("CL606", check, hints=("all_reduce",))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.flag import Flag
 from crosscast_reading.pysource.syntax.nodes import keyword
@@ -51,51 +50,11 @@ def _is_stuck(flag: Flag) -> bool:
 
 def _shares_no_dest(flag: Flag) -> bool:
     """Whether no other flag sets the same entry: `--amp` and `--no-amp` may share one."""
-    program = flag.module.program
-    return sum(o.dest == flag.dest for o in program.all_flags) == 1
+    return sum(o.dest == flag.dest for o in flag.module.program.all_flags) == 1
 
 
 def _default(flag: Flag) -> str:
     return str(flag.default.value) if isinstance(flag.default, Known) else ""
 
 
-_REST = """\
-args = parser.parse_args()
-
-model = torch.nn.Linear(4, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1, nesterov=args.nesterov, momentum=0.9)
-for inputs, targets in loader:
-    optimizer.zero_grad()
-    loss = torch.nn.functional.cross_entropy(model(inputs), targets)
-    loss.backward()
-    optimizer.step()
-"""
-
-RULE = Rule(
-    code="CL910",
-    name="boolean-flag",
-    topic="launch",
-    severity=Severity.NOTE,
-    title="Flag that cannot be disabled",
-    why="`type=bool` converts every string except the empty one to True, so `--fp16 False` "
-    "enables half precision. A `store_true` flag with the default True is always True.",
-    wrong=f"""\
-import argparse
-
-import torch
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--nesterov", type=bool, default=True)
-{_REST}""",
-    right=f"""\
-import argparse
-
-import torch
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--nesterov", action=argparse.BooleanOptionalAction, default=True)
-{_REST}""",
-    check=check,
-    hints=("add_argument",),
-    sources=("the chapter on type of Python's argparse",),
-)
+RULE = Rule("CL910", check, hints=("add_argument",))

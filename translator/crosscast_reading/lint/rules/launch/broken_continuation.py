@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast.messages.source import Source
 from crosscast_reading.edits.edit import Edit
 from crosscast_reading.lint.rule import Finding, Rule
@@ -88,33 +87,4 @@ def _repair(source: Source, text: ShellText, lost: Lost) -> tuple[Edit, ...]:
     )
 
 
-RULE = Rule(
-    code="CL920",
-    name="broken-continuation",
-    topic="launch",
-    severity=Severity.ERROR,
-    title="Flags that never reach the program",
-    why="A backslash continues a line only if it is the last character. If a space or a comment "
-    "follows, the command ends there: the program runs with the defaults of all later flags, "
-    "and bash runs those as separate commands. Half precision, batch size and learning rate "
-    "silently differ from what you set.",
-    language="bash",
-    wrong="""\
-#!/bin/bash
-python train.py \\
-    --use_fp16 true \\  # half precision
-    --batch_size 32 \\
-    --learning_rate 1e-4
-""",
-    right="""\
-#!/bin/bash
-# half precision
-python train.py \\
-    --use_fp16 true \\
-    --batch_size 32 \\
-    --learning_rate 1e-4
-""",
-    check=check,
-    fixable=True,
-    sources=("the chapter on quoting of the bash manual",),
-)
+RULE = Rule("CL920", check)

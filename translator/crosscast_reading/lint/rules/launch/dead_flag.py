@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.scalers import idle_scalers
 from crosscast_reading.lint.answers.type_switches import type_switches
 from crosscast_reading.lint.answers.unused_flags import asked_by, is_whole, launches, unused_flags
@@ -191,40 +190,4 @@ def _is_read(name: str, program: Program) -> bool:
     return False
 
 
-_EXAMPLE = """\
-import argparse
-
-import torch
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--lr", type=float, default=0.1)
-parser.add_argument("--clip-grad", type=float, default=1.0)
-args = parser.parse_args()
-
-model = torch.nn.Linear(4, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
-for inputs, targets in loader:
-    optimizer.zero_grad()
-    loss = torch.nn.functional.cross_entropy(model(inputs), targets)
-    loss.backward()
-    optimizer.step()
-"""
-
-RULE = Rule(
-    code="CL912",
-    name="dead-flag",
-    topic="launch",
-    severity=Severity.WARNING,
-    title="Unused flag of the training step",
-    why="A user who sets the flag assumes that gradients are clipped, losses are scaled or half "
-    "precision is enabled. The rule reports it only if the given files contain the training "
-    "loop and the parsed flags are not passed elsewhere.",
-    wrong=_EXAMPLE,
-    right=_EXAMPLE.replace(
-        "    optimizer.step()",
-        "    torch.nn.utils.clip_grad_norm_(model.parameters(), args.clip_grad)\n"
-        "    optimizer.step()",
-    ),
-    check=check,
-    hints=("add_argument", "add_arg(", "DEFINE_", "Scaler"),
-)
+RULE = Rule("CL912", check, hints=("add_argument", "add_arg(", "DEFINE_", "Scaler"))

@@ -91,42 +91,4 @@ def _is_number(before: Fact, command: Command) -> bool:
     return written and bool(_NUMBER.search(name))
 
 
-_REST = """\
-args = parser.parse_args()
-
-model = torch.nn.Linear(4, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
-for inputs, targets in loader:
-    optimizer.zero_grad()
-    loss = torch.nn.functional.cross_entropy(model(inputs), targets)
-    loss.backward()
-    optimizer.step()
-"""
-
-RULE = Rule(
-    code="CL911",
-    name="duplicated-flag",
-    topic="launch",
-    severity=Severity.NOTE,
-    title="Duplicate flag",
-    why="argparse does not allow an option to be defined twice. On a command line the last value "
-    "silently wins, so the first one is misleading.",
-    wrong=f"""\
-import argparse
-
-import torch
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--lr", type=float, default=0.1)
-parser.add_argument("--lr", type=float, default=0.01)
-{_REST}""",
-    right=f"""\
-import argparse
-
-import torch
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--lr", type=float, default=0.01)
-{_REST}""",
-    check=check,
-)
+RULE = Rule("CL911", check)

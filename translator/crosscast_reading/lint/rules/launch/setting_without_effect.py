@@ -99,26 +99,4 @@ def _levels(program: Program) -> Iterator[Finding]:
                 )
 
 
-_LAUNCH = """\
-python train.py --learning_rate 2e-5 --per_device_train_batch_size 8 --num_train_epochs 3 \\
-    --lr_scheduler_type {schedule} --warmup_ratio 0.1 --output_dir out --do_train
-"""
-
-RULE = Rule(
-    code="CL913",
-    name="setting-without-effect",
-    topic="launch",
-    severity=Severity.WARNING,
-    title="Setting overridden by another one",
-    why="The command or the file suggests a warm-up, a fixed loss scale or half precision that "
-    "the run does not have. The rule checks only settings whose library or trainer is known. "
-    "A loss scale without half precision is reported as a note.",
-    language="bash",
-    wrong=_LAUNCH.format(schedule="constant"),
-    right=_LAUNCH.format(schedule="constant_with_warmup"),
-    check=check,
-    sources=(
-        "transformers: `constant` has no warm-up, `constant_with_warmup` has",
-        "pytorch-lightning 1.2: only ApexMixedPrecisionPlugin gets amp_level",
-    ),
-)
+RULE = Rule("CL913", check)

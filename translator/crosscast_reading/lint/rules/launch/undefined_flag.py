@@ -7,7 +7,6 @@ import re
 from collections.abc import Collection, Iterator
 from pathlib import PurePath
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.program import Program
@@ -89,38 +88,4 @@ def near(name: str, options: set[str]) -> str:
     return f"did you mean {close[0]}?" if close else "remove it, or define it"
 
 
-_PROGRAM = """\
-import argparse
-
-import torch
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--lr", type=float, default=0.1)
-parser.add_argument("--clip-grad", type=float, default=1.0)
-args = parser.parse_args()
-
-model = torch.nn.Linear(4, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
-for inputs, targets in loader:
-    optimizer.zero_grad()
-    loss = torch.nn.functional.cross_entropy(model(inputs), targets)
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), args.clip_grad)
-    optimizer.step()
-"""
-
-RULE = Rule(
-    code="CL921",
-    name="undefined-flag",
-    topic="launch",
-    severity=Severity.ERROR,
-    title="Launch flag that the program does not define",
-    why="argparse exits with code 2 before training starts; in a multi-node job, the other nodes "
-    "wait until they time out. The rule reports this only if a single parser with known "
-    "flags reads the command line.",
-    language="bash",
-    wrong="python train.py --lr 0.01 --max-norm 1.0\n",
-    right="python train.py --lr 0.01 --clip-grad 1.0\n",
-    check=check,
-    beside=(("train.py", _PROGRAM),),
-)
+RULE = Rule("CL921", check)

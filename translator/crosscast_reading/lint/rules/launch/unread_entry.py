@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.unseen import unseen_gets
 from crosscast_reading.lint.answers.unused_flags import is_known, is_whole
 from crosscast_reading.lint.rule import Finding, Rule
@@ -191,44 +190,4 @@ def _is_shown(text: ast.Constant, module: Module) -> bool:
     return function is not None and bool(named) and all(each in _SHOWS for each in named)
 
 
-_TRAIN = """\
-import paddle
-import yaml
-
-settings = yaml.safe_load(open("train.yaml"))
-model = paddle.nn.Linear(4, 2)
-rate = paddle.optimizer.lr.MultiStepDecay(
-    settings["optimizer"]["rate"], settings["schedule"]["steps"]
-)
-optimizer = paddle.optimizer.SGD(rate, model.parameters())
-for inputs, targets in loader:
-    loss = paddle.nn.functional.cross_entropy(model(inputs), targets)
-    loss.backward()
-    optimizer.step()
-    optimizer.clear_grad()
-    rate.step()
-"""
-_RIGHT = """\
-optimizer:
-  rate: 0.1
-schedule:
-  steps: [100, 200]
-"""
-
-RULE = Rule(
-    code="CL925",
-    name="unread-entry",
-    topic="launch",
-    severity=Severity.WARNING,
-    title="An entry of the configuration that nothing reads",
-    why="A user who sets the entry expects a warm-up or another schedule. The rule reports it only "
-    "if one program of the given files trains and loads the file, and reads single entries of the "
-    "section by their names. The same holds for settings of a schedule in a Python module, if the "
-    "optimizer gets a number of that module.",
-    language="yaml",
-    wrong=_RIGHT + "  warmup: 1000\n",
-    right=_RIGHT,
-    check=check,
-    hints=("load(", "import"),
-    beside=(("train.py", _TRAIN),),
-)
+RULE = Rule("CL925", check, hints=("load(", "import"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.autocast import dtype_of, is_on
 from crosscast_reading.lint.answers.loop import (
     backward_of,
@@ -24,7 +23,6 @@ from crosscast_reading.lint.answers.supposed import (
     worth,
 )
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import AMP, PLAIN, changed
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.syntax.nodes import names_in
@@ -205,27 +203,4 @@ def _context(event: Event) -> bool:
     return dtype_of(context, defaults=True) == "bfloat16"
 
 
-_BARE = changed(
-    PLAIN,
-    (
-        "    loss = criterion(model(inputs), targets)\n",
-        '    with torch.autocast("cuda", dtype=torch.bfloat16):\n'
-        "        loss = criterion(model(inputs), targets)\n",
-    ),
-)
-
-RULE = Rule(
-    code="CL207",
-    name="bfloat16-with-scaler",
-    topic="loss scaling",
-    severity=Severity.WARNING,
-    title="A loss scaler with bfloat16",
-    why="bfloat16 has the exponent range of float32, so gradients do not underflow. The scaler "
-    "costs a synchronization and a check of all gradients per step, and doubles its scale "
-    "every 2000 steps until float32 overflows. Then steps are skipped unnecessarily.",
-    wrong=changed(AMP, ("torch.float16", "torch.bfloat16")),
-    right=_BARE,
-    check=check,
-    hints=("bfloat16", "bf16"),
-    sources=("PyTorch docs, Automatic Mixed Precision package, Gradient scaling",),
-)
+RULE = Rule("CL207", check, hints=("bfloat16", "bf16"))

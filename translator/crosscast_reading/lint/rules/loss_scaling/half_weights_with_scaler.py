@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps, plain_scaler, scaler_names
 from crosscast_reading.lint.answers.scalers import scaler_calls, switched_off
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import AMP, changed
 from crosscast_reading.lint.rules.loss_scaling._half_weights import casts_of, conditional, halves
 from crosscast_reading.sources.subject import Subject
 
@@ -38,18 +36,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                     )
 
 
-RULE = Rule(
-    code="CL208",
-    name="half-weights-with-scaler",
-    topic="loss scaling",
-    severity=Severity.ERROR,
-    title="Half-precision weights with a GradScaler",
-    why="The gradients of float16 weights are float16, and the scaler rejects them: 'Attempting "
-    "to unscale FP16 gradients'. Even without this error, float16 weights would lose every "
-    "update below about 1/2000 of their size.",
-    wrong=changed(AMP, ("Linear(4, 2).cuda()", "Linear(4, 2).cuda().half()")),
-    right=AMP,
-    check=check,
-    hints=("half", "float16"),
-    sources=("torch 2.13 amp/grad_scaler.py: ValueError",),
-)
+RULE = Rule("CL208", check, hints=("half", "float16"))

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import AMP, changed
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.syntax.nodes import keyword
@@ -25,8 +24,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
     Emitted scripts have the values of their recipe, for which `crosscast check` warns.
     """
-    program = subject.program
-    emitted = is_emitted(program.modules)
+    emitted = is_emitted(subject.program.modules)
     for node, module in _initial_scales(subject):
         value = evaluate(node, module)
         number = value.value if isinstance(value, Known) and not emitted else None
@@ -42,8 +40,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _initial_scales(subject: Subject) -> Iterator[tuple[ast.expr, Module]]:
     """Yield the program's initial scales: arguments, entries, defaults of flags."""
-    program = subject.program
-    for module in program.modules:
+    for module in subject.program.modules:
         for call in module.calls:
             for name, node in call.bound().items():
                 if _NAME.search(name):
@@ -76,15 +73,5 @@ def _problem(node: ast.expr, value: object) -> tuple[str, Severity | None]:
 
 
 RULE = Rule(
-    code="CL212",
-    name="initial-scale",
-    topic="loss scaling",
-    severity=Severity.WARNING,
-    title="Wrong initial loss scale",
-    why="`2^16` is 18 in Python. A scale that is not a power of two rounds every gradient twice; "
-    "a scale below 1 makes small gradients underflow.",
-    wrong=changed(AMP, ('GradScaler("cuda")', 'GradScaler("cuda", init_scale=2^16)')),
-    right=changed(AMP, ('GradScaler("cuda")', 'GradScaler("cuda", init_scale=2**16)')),
-    check=check,
-    hints=("init_scale", "init_loss_scal", "initial_scale", "initial_loss_scale"),
+    "CL212", check, hints=("init_scale", "init_loss_scal", "initial_scale", "initial_loss_scale")
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import (
     MAY_SWITCH_SCALER,
     backward_of,
@@ -17,7 +16,6 @@ from crosscast_reading.lint.answers.loop import (
     trained_passes,
 )
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import AMP, changed
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event, TrainingStep
@@ -79,18 +77,4 @@ def _added_to_scaled(step: TrainingStep, backward: list[Event]) -> Iterator[Find
             )
 
 
-RULE = Rule(
-    code="CL211",
-    name="loss-not-scaled",
-    topic="loss scaling",
-    severity=Severity.ERROR,
-    title="The scaler steps, but the loss was never scaled",
-    why="A scaler that has not scaled any loss fails at its first step. If it has scaled another "
-    "loss, it divides these gradients by 65536: a second loss that is not scaled, as that of an "
-    "adversarial example, has no effect.",
-    wrong=changed(AMP, ("scaler.scale(loss).backward()", "loss.backward()")),
-    right=AMP,
-    check=check,
-    hints=("Scaler",),
-    sources=("torch 2.13 amp/grad_scaler.py",),
-)
+RULE = Rule("CL211", check, hints=("Scaler",))

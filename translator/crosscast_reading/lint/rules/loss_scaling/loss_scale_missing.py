@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.autocast import always_on, dtype_of, is_on
 from crosscast_reading.lint.answers.loop import (
     backward_of,
@@ -17,7 +16,6 @@ from crosscast_reading.lint.answers.loop import (
 from crosscast_reading.lint.answers.scalers import idle_scalers
 from crosscast_reading.lint.answers.type_switches import type_switches
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import AMP, PLAIN, changed
 from crosscast_reading.lint.rules.loss_scaling._half_weights import casts_of, conditional, halves
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Module
@@ -176,25 +174,4 @@ def _half(step: TrainingStep) -> ast.AST | None:
     return None
 
 
-RULE = Rule(
-    code="CL206",
-    name="loss-scale-missing",
-    topic="loss scaling",
-    severity=Severity.WARNING,
-    title="float16 without a loss scale",
-    why="float16 has no numbers between 0 and 6e-8, and low precision below 6e-5. Without a loss "
-    "scale, small gradients, often most of them, are lost in the backward pass, and training "
-    "stalls or ends with a worse result.",
-    wrong=changed(
-        PLAIN,
-        (
-            "    loss = criterion(model(inputs), targets)\n",
-            '    with torch.autocast("cuda", dtype=torch.float16):\n'
-            "        loss = criterion(model(inputs), targets)\n",
-        ),
-    ),
-    right=AMP,
-    check=check,
-    hints=("autocast", "auto_cast", "half", "float16", "apex"),
-    sources=("PyTorch docs, Automatic Mixed Precision package, Gradient scaling",),
-)
+RULE = Rule("CL206", check, hints=("autocast", "auto_cast", "half", "float16", "apex"))

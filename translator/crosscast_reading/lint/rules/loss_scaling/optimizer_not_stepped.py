@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import (
     conditions,
     eager_steps,
@@ -19,29 +18,6 @@ from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event, TrainingStep
 
 _PRECISION = re.compile(r"fp16|bf16|amp|half|mixed|scaler|apex|precision", re.I)
-_RIGHT = """\
-import torch
-
-encoder, decoder = torch.nn.Linear(4, 8).cuda(), torch.nn.Linear(8, 2).cuda()
-first = torch.optim.SGD(encoder.parameters(), lr=0.1)
-second = torch.optim.SGD(decoder.parameters(), lr=0.1)
-scaler = torch.amp.GradScaler("cuda")
-for inputs, targets in loader:
-    first.zero_grad()
-    second.zero_grad()
-    if use_amp:
-        with torch.autocast("cuda", dtype=torch.float16):
-            loss = torch.nn.functional.cross_entropy(decoder(encoder(inputs)), targets)
-        scaler.scale(loss).backward()
-        scaler.step(first)
-        scaler.step(second)
-        scaler.update()
-    else:
-        loss = torch.nn.functional.cross_entropy(decoder(encoder(inputs)), targets)
-        loss.backward()
-        first.step()
-        second.step()
-"""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -91,8 +67,7 @@ def _forgotten(step: TrainingStep) -> Iterator[Finding]:
     stepped = {event.subject for event in step.of("step")}
     if not any(plain_scaler(event) for event in step.of("step")):
         return
-    program = step.module.program
-    texts = [module.code for module in program.modules]
+    texts = [module.code for module in step.module.program.modules]
     for cleared in step.inside("zero_grad"):
         expression = receiver(cleared)
         if cleared.subject in stepped or cleared.guards or expression is None:
@@ -111,15 +86,4 @@ def _forgotten(step: TrainingStep) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    code="CL215",
-    name="optimizer-not-stepped",
-    topic="loss scaling",
-    severity=Severity.ERROR,
-    title="One of several optimizers is not stepped with mixed precision",
-    why="The weights of that optimizer keep their initial values when mixed precision is enabled.",
-    wrong=_RIGHT.replace("        scaler.step(second)\n", ""),
-    right=_RIGHT,
-    check=check,
-    hints=("step(",),
-)
+RULE = Rule("CL215", check, hints=("step(",))

@@ -6,11 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps, known_word
 from crosscast_reading.lint.answers.scalers import scaler_calls, switched_off
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import AMP, changed
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event, TrainingStep
@@ -106,23 +104,4 @@ def _trains_anew(event: Event, step: TrainingStep) -> bool:
     return not all(any(around.node is loop for around in other.loops) for other in backward)
 
 
-RULE = Rule(
-    code="CL209",
-    name="scaler-made-in-loop",
-    topic="loss scaling",
-    severity=Severity.WARNING,
-    title="A new loss scaler is created in the loop",
-    why="The scale starts at 65536 every time. Its adaptation to overflows is lost, so steps are "
-    "skipped again, and the scale never grows.",
-    wrong=changed(
-        AMP,
-        ('scaler = torch.amp.GradScaler("cuda")\n', ""),
-        (
-            "    optimizer.zero_grad()\n",
-            '    scaler = torch.amp.GradScaler("cuda")\n    optimizer.zero_grad()\n',
-        ),
-    ),
-    right=AMP,
-    check=check,
-    hints=("Scaler",),
-)
+RULE = Rule("CL209", check, hints=("Scaler",))

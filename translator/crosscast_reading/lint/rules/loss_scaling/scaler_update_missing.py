@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps, plain_scaler, scaler_names
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import AMP, changed
 from crosscast_reading.readers.python.library_calls import calls_of, plain
 from crosscast_reading.sources.connected import modules_of
 from crosscast_reading.sources.subject import Subject
@@ -56,18 +54,4 @@ def _may_be_on(call: Call) -> bool:
     return plain(call.argument("enable")) is not False
 
 
-RULE = Rule(
-    code="CL202",
-    name="scaler-update-missing",
-    topic="loss scaling",
-    severity=Severity.ERROR,
-    title="The loss scale is never updated",
-    why="PyTorch and Paddle raise an error at the second step: 'step() has already been called "
-    "since the last update()'. In Paddle, a scaler with `use_dynamic_loss_scaling=False` "
-    "needs no update, and `minimize` updates the scale itself.",
-    wrong=changed(AMP, ("    scaler.update()\n", "")),
-    right=AMP,
-    check=check,
-    hints=("Scaler",),
-    sources=("torch 2.13 amp/grad_scaler.py", "Paddle 3.3.1, paddle/amp/grad_scaler.py"),
-)
+RULE = Rule("CL202", check, hints=("Scaler",))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import (
     backward_of,
     eager_steps,
@@ -16,7 +15,6 @@ from crosscast_reading.lint.answers.loop import (
 )
 from crosscast_reading.lint.answers.windows import end_tests
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import AMP_ACCUMULATION, changed
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event, TrainingStep
 
@@ -69,24 +67,4 @@ def _each_micro(call: Event, step: TrainingStep) -> bool:
     return all(implies(event, call) and event.loops == call.loops for event in backward)
 
 
-RULE = Rule(
-    code="CL205",
-    name="unscale-twice",
-    topic="loss scaling",
-    severity=Severity.ERROR,
-    title="Gradients are unscaled twice",
-    why="PyTorch raises 'unscale_() has already been called on this optimizer since the last "
-    "update()'. If gradients are unscaled in the middle of a window, the next micro-batch "
-    "adds scaled gradients to an unscaled sum.",
-    wrong=changed(
-        AMP_ACCUMULATION,
-        (
-            "        scaler.unscale_(optimizer)\n",
-            "        scaler.unscale_(optimizer)\n        scaler.unscale_(optimizer)\n",
-        ),
-    ),
-    right=AMP_ACCUMULATION,
-    check=check,
-    hints=("unscale_",),
-    sources=("torch 2.13 amp/grad_scaler.py",),
-)
+RULE = Rule("CL205", check, hints=("unscale_",))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import PLAIN, changed
 from crosscast_reading.pysource.libraries.words import all_words
 from crosscast_reading.pysource.names.star_imports import may_be_rebound
 from crosscast_reading.readers.python.library_calls import calls_of
@@ -32,19 +30,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                     )
 
 
-RULE = Rule(
-    code="CL513",
-    name="foreign-argument",
-    topic="optimizer",
-    severity=Severity.ERROR,
-    title="An argument of an optimizer under the name of another library",
-    why="PyTorch, Keras and Paddle call the same numbers differently, and none of them accepts "
-    "the names of the others. The line raises an exception when it is reached, which on a rare "
-    "branch may be after the data was prepared.",
-    wrong=changed(PLAIN, ("lr=0.1)", "learning_rate=0.1)")),
-    right=PLAIN,
-    check=check,
-    hints=("optim",),
-    sources=("torch 2.13, Keras 3.15, tf_keras 2.21, Paddle 3.3.1: signatures of the classes",),
-    needs_training=False,
-)
+RULE = Rule("CL513", check, hints=("optim",), needs_training=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.order import stands_before
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules.optimizer._switched import Switched
@@ -155,39 +154,4 @@ def _all_use(condition: ast.If, uses: list[ast.Name], module: Module) -> bool:
     return len(bodies) > 1 and all(using)
 
 
-_RIGHT = """\
-import argparse
-
-import paddle
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--clip", type=float, default=1.0)
-args = parser.parse_args()
-
-model = paddle.nn.Linear(4, 2)
-clip = None
-if args.clip:
-    clip = paddle.nn.ClipGradByGlobalNorm(args.clip)
-optimizer = paddle.optimizer.SGD(0.1, model.parameters(), grad_clip=clip)
-for inputs, targets in loader:
-    loss = paddle.nn.functional.cross_entropy(model(inputs), targets)
-    loss.backward()
-    optimizer.step()
-    optimizer.clear_grad()
-"""
-
-RULE = Rule(
-    code="CL521",
-    name="made-under-switch",
-    topic="optimizer",
-    severity=Severity.WARNING,
-    title="An object that is made only under a switch and used without it",
-    why="With the switch off, the line raises NameError or UnboundLocalError. The rule reports "
-    "clips, schedules, loss scalers and optimizers that only the body of one `if` over a setting "
-    "makes, if a later line uses them whatever the settings are.",
-    wrong=_RIGHT.replace("clip = None\n", ""),
-    right=_RIGHT,
-    check=check,
-    hints=("if ",),
-    needs_training=False,
-)
+RULE = Rule("CL521", check, hints=("if ",), needs_training=False)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import PLAIN, changed
 from crosscast_reading.pysource.names.references import references
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.syntax.nodes import walk
@@ -103,29 +101,4 @@ def _is_read(name: str, bound: ast.AST, module: Module) -> bool:
     return uses.is_open or bool(uses.reads_of(binding))
 
 
-_DECAYED = "        for parameter in model.parameters():\n"
-_RIGHT = changed(
-    PLAIN,
-    (
-        "    optimizer.step()\n",
-        "    optimizer.step()\n    with torch.no_grad():\n"
-        f"{_DECAYED}            parameter.mul_(0.999)\n",
-    ),
-)
-
-RULE = Rule(
-    code="CL519",
-    name="parameter-rebound",
-    topic="optimizer",
-    severity=Severity.WARNING,
-    title="A loop over parameters that changes none of them",
-    why="`p = p * 0.9` makes a new tensor and gives it the name of the loop's variable; the "
-    "parameter stays as it is. In Paddle, `p += x` does the same. Perturbations of the weights, "
-    "their averages and their restoring are without effect then.",
-    wrong=changed(_RIGHT, ("parameter.mul_(0.999)", "parameter = parameter * 0.999")),
-    right=_RIGHT,
-    check=check,
-    hints=("parameters",),
-    sources=("Paddle 3.3.1: `x += 1` makes a new tensor",),
-    needs_training=False,
-)
+RULE = Rule("CL519", check, hints=("parameters",), needs_training=False)

@@ -6,9 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import PLAIN, changed
 from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.pysource.names.references import references
 from crosscast_reading.pysource.programs.call import Call
@@ -22,8 +20,7 @@ _LOGS = re.compile(r"\blog|wandb|writer", re.I)
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find variables that gave an optimizer its rate and are set again for nothing."""
-    program = subject.program
-    for name, call in calls_of(program):
+    for name, call in calls_of(subject.program):
         if not has_role(name, "optimizer"):
             continue
         bound = call.bound()
@@ -90,27 +87,4 @@ def _is_shown(node: ast.AST, module: Module) -> bool:
     )
 
 
-_RIGHT = changed(
-    PLAIN,
-    (
-        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n",
-        "rate = 0.1\nif args.scale_rate:\n    rate = rate * args.batch_size / 256\n"
-        "optimizer = torch.optim.SGD(model.parameters(), lr=rate)\n",
-    ),
-)
-_SCALED = "if args.scale_rate:\n    rate = rate * args.batch_size / 256\n"
-_MADE = "optimizer = torch.optim.SGD(model.parameters(), lr=rate)\n"
-
-RULE = Rule(
-    code="CL514",
-    name="rate-changed-late",
-    topic="optimizer",
-    severity=Severity.WARNING,
-    title="The learning rate changes after the optimizer was made",
-    why="An optimizer keeps the number that it was made with. A variable that is scaled later, by "
-    "the batch size or the number of processes, changes nothing.",
-    wrong=changed(_RIGHT, (_SCALED + _MADE, _MADE + _SCALED)),
-    right=_RIGHT,
-    check=check,
-    hints=("optim",),
-)
+RULE = Rule("CL514", check, hints=("optim",))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import PLAIN, changed
 from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Instance
@@ -31,8 +29,7 @@ _CLOSE = 0.75
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find calls of methods that exist nowhere but are close to one that does."""
-    program = subject.program
-    for call in program.calls():
+    for call in subject.program.calls():
         if call.receiver is None or call.method in _METHODS or not call.names:
             continue
         value = evaluate(call.receiver, call.module)
@@ -48,21 +45,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    code="CL508",
-    name="unknown-method",
-    topic="optimizer",
-    severity=Severity.ERROR,
-    title="A method that optimizers and loss scalers do not have",
-    why="The line raises AttributeError when it is reached, which in a rare branch, such as that "
-    "of float16, may be after hours. A misspelt name is reported only for objects that a "
-    "class of PyTorch, TensorFlow, Keras or Paddle certainly made. Ports from PyTorch to Paddle "
-    "often keep `param_groups`, which optimizers of Paddle do not have, and programs for Keras 3 "
-    "the `get_scaled_loss` of Keras 2.",
-    wrong=changed(PLAIN, ("optimizer.zero_grad()", "optimizer.zero_grads()")),
-    right=PLAIN,
-    check=check,
-    hints=("optim", "Scaler", "Optim"),
-    sources=("PyTorch 2.13, Keras 3.15, TensorFlow 2.21, Paddle 3.3: methods of the classes",),
-    needs_training=False,
-)
+RULE = Rule("CL508", check, hints=("optim", "Scaler", "Optim"), needs_training=False)

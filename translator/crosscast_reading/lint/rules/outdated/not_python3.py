@@ -37,36 +37,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    code="CL908",
-    name="not-python-3",
-    topic="outdated",
-    severity=Severity.ERROR,
-    title="Training program that does not parse",
-    why="The program stops before its first step. Python 2 programs are reported as such; no "
-    "recent framework release runs them.",
-    wrong="""\
-import torch
-
-model = torch.nn.Linear(4, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for inputs, targets in loader:
-    optimizer.zero_grad()
-    loss = torch.nn.functional.cross_entropy(model(inputs), targets
-    loss.backward()
-    optimizer.step()
-""",
-    right="""\
-import torch
-
-model = torch.nn.Linear(4, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for inputs, targets in loader:
-    optimizer.zero_grad()
-    loss = torch.nn.functional.cross_entropy(model(inputs), targets)
-    loss.backward()
-    optimizer.step()
-""",
-    check=check,
-    needs_training=False,
-)
+RULE = Rule("CL908", check, needs_training=False)

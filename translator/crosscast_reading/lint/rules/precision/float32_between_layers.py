@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.mixed_precision import kept_by
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
-from crosscast_reading.lint.rules.precision._kept import FORMULA, MODEL
+from crosscast_reading.lint.rules.precision._kept import FORMULA
 from crosscast_reading.sources.subject import Subject
 
 
@@ -32,24 +30,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    code="CL409",
-    name="float32-between-layers",
-    topic="precision",
-    severity=Severity.NOTE,
-    title="An activation is float32 between two layers",
-    why="A sum, an activation function or an elementwise product of a float32 tensor is float32, "
-    "too, and what it keeps for the backward pass takes twice the memory. The next product rounds "
-    "to half in any case, so that little precision is won.",
-    wrong=changed(
-        MODEL,
-        (
-            "        x = self.norm1(x + self.attention(x))\n        return",
-            "        x = self.norm1(x + self.attention(x)).float()\n        return",
-        ),
-    ),
-    right=MODEL,
-    check=check,
-    hints=("autocast", "auto_cast", "amp_guard", "mixed_"),
-    sources=("PyTorch docs, Autocast Op Reference",),
-)
+RULE = Rule("CL409", check, hints=("autocast", "auto_cast", "amp_guard", "mixed_"))

@@ -6,10 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.mixed_precision import MixedPass, kept_by
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import PLAIN, changed
 from crosscast_reading.pysource.libraries.precision_tables import Lookup, tables
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.programs.call import Call
@@ -129,20 +127,4 @@ def _in_any_region(node: ast.AST, module: Module, regions: str) -> bool:
     return False
 
 
-RULE = Rule(
-    code="CL404",
-    name="loss-in-half",
-    topic="precision",
-    severity=Severity.WARNING,
-    title="A loss is computed in half precision",
-    why="In float16, exp() overflows above 11, and a sum over a vocabulary loses most of its "
-    "terms; in bfloat16 a loss has two or three digits. Autocast itself runs softmax and losses in "
-    "float32, but only within its region: a model that ends in a dense layer returns half.",
-    wrong=changed(
-        PLAIN, ("criterion(model(inputs), targets)", "criterion(model(inputs).half(), targets)")
-    ),
-    right=PLAIN,
-    check=check,
-    hints=("half", "float16", "autocast", "auto_cast", "mixed_"),
-    sources=("PyTorch docs, Autocast Op Reference, CUDA Ops that can autocast to float32",),
-)
+RULE = Rule("CL404", check, hints=("half", "float16", "autocast", "auto_cast", "mixed_"))

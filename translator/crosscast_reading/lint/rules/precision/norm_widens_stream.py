@@ -5,11 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.mixed_precision import kept_by
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
-from crosscast_reading.lint.rules.precision._kept import FORMULA, MODEL, extra_bytes
+from crosscast_reading.lint.rules.precision._kept import FORMULA, extra_bytes
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.tensors.scope import Leak
 
@@ -50,34 +48,4 @@ def _finding(leaks: list[Leak], subject: Subject) -> Finding:
     )
 
 
-_OWN = """\
-class LayerNorm(nn.LayerNorm):
-    def forward(self, x):
-        with torch.autocast(x.device.type, enabled=False):
-            weight, bias = self.weight.to(x.dtype), self.bias.to(x.dtype)
-            return F.layer_norm(x, self.normalized_shape, weight, bias, self.eps)
-
-
-"""
-
-RULE = Rule(
-    code="CL407",
-    name="norm-widens-stream",
-    topic="precision",
-    severity=Severity.NOTE,
-    title="A normalization makes the residual stream float32",
-    why="Autocast computes LayerNorm in float32 and returns float32. A sum of that and a half is "
-    "float32, too, and so is everything up to the next product: the residual stream takes twice "
-    "the memory, and every dense layer that reads it makes a half copy of its own. The kernel "
-    "computes in float32 inside whatever the type of its input is. In PyTorch this holds for "
-    "RMSNorm since 2.12; in Paddle for level O1.",
-    wrong=changed(MODEL, (_OWN, ""), ("norm1 = L", "norm1 = nn.L"), ("norm2 = L", "norm2 = nn.L")),
-    right=MODEL,
-    check=check,
-    hints=("autocast", "auto_cast", "amp_guard"),
-    sources=(
-        "PyTorch docs, Autocast Op Reference, CUDA Ops that can autocast to float32",
-        "pytorch/pytorch#174824",
-        "pytorch/pytorch#188955",
-    ),
-)
+RULE = Rule("CL407", check, hints=("autocast", "auto_cast", "amp_guard"))

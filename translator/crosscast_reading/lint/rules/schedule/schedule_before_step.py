@@ -5,11 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import asks_settings, backward_of, compatible, eager_steps
 from crosscast_reading.lint.answers.schedules import is_paddle_schedule, is_schedule
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import SCHEDULE, changed
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event, TrainingStep
 
@@ -55,24 +53,4 @@ def _later(event: Event, step: TrainingStep) -> Event | None:
     return applied[0] if len(around) == 1 and isinstance(event.node, ast.Call) else None
 
 
-RULE = Rule(
-    code="CL501",
-    name="schedule-before-step",
-    topic="schedule",
-    severity=Severity.WARNING,
-    title="The schedule advances before the optimizer steps",
-    why="Since PyTorch 1.1, and in Paddle, the first learning rate of the schedule is skipped and "
-    "every other one is used one update early: a warm-up from 0 does not start at 0. PyTorch "
-    "prints a warning.",
-    wrong=changed(
-        SCHEDULE,
-        (
-            "        optimizer.step()\n        schedule.step()\n",
-            "        schedule.step()\n        optimizer.step()\n",
-        ),
-    ),
-    right=SCHEDULE,
-    check=check,
-    hints=("step(",),
-    sources=("PyTorch docs, torch.optim, How to adjust learning rate",),
-)
+RULE = Rule("CL501", check, hints=("step(",))

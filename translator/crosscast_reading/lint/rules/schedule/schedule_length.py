@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity, Span
+from crosscast.messages.diagnostics import Span
 from crosscast_reading.lint.answers.loop import (
     asks_settings,
     backward_of,
@@ -25,7 +25,6 @@ from crosscast_reading.lint.answers.schedules import (
 )
 from crosscast_reading.lint.answers.windows import ACCUMULATES, accelerator_steps, end_tests
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import SCHEDULE, changed
 from crosscast_reading.lint.rules.schedule._epoch_lengths import (
     advanced,
     advanced_by_keras,
@@ -47,15 +46,6 @@ from crosscast_reading.trainstep.events import Event, Guard, TrainingStep
 _BATCHES = re.compile(r"\blen\((self\.)?\w*(loader|iter|dl|batches)\w*\)", re.I)
 _ROWS = re.compile(r"\blen\([\w.]+\)\s*//?\s*\(?([\w.]*batch_?size\w*)", re.I)
 """The batches of an epoch, if the loader gets this number: `len(data) // args.batch_size`."""
-_RIGHT = changed(
-    SCHEDULE,
-    ("schedule = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=100)\n", ""),
-    (
-        "steps = 4\n",
-        "steps = 4\nepochs = 3\nschedule = torch.optim.lr_scheduler.OneCycleLR(\n"
-        "    optimizer, max_lr=0.1, total_steps=epochs * len(loader) // steps\n)\n",
-    ),
-)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -271,22 +261,5 @@ def _per_update(event: Event) -> bool:
 
 
 RULE = Rule(
-    code="CL503",
-    name="schedule-length",
-    topic="schedule",
-    severity=Severity.WARNING,
-    title="The length of the schedule is in another unit than its steps",
-    why="With windows of N micro-batches, the run covers only 1/N of the schedule: a cosine "
-    "hardly decays, and a warm-up takes N times as long. A schedule prepared by Accelerate "
-    "also advances once per update (measured: 16 micro-batches, windows of 4, 4 ticks). A "
-    "cosine over the number of epochs that advances after every batch swings up and down again.",
-    wrong=changed(_RIGHT, (" // steps\n", "\n")),
-    right=_RIGHT,
-    check=check,
-    hints=("len(", "accum", "epoch", "EPOCH", "_steps", "num_replicas_in_sync"),
-    sources=(
-        "accelerate 1.15 scheduler.py",
-        "PyTorch docs, CosineAnnealingLR",
-        "Keras docs, LearningRateSchedule",
-    ),
+    "CL503", check, hints=("len(", "accum", "epoch", "EPOCH", "_steps", "num_replicas_in_sync")
 )

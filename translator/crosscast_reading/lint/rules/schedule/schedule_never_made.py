@@ -7,9 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.pysource.names.call_sites import is_mentioned
 from crosscast_reading.pysource.syntax.nodes import identifier, walk
@@ -127,34 +125,4 @@ def _is_within(call: Call, makers: Sequence[Function]) -> bool:
     return call.module.function_of(call.node) in makers
 
 
-_RIGHT = """\
-import tensorflow as tf
-
-
-def make_callbacks(config):
-    return [tf.keras.callbacks.ReduceLROnPlateau(factor=config["lr_scheduler"]["factor"])]
-
-
-def main(config, model, dataset):
-    model.compile(tf.keras.optimizers.Adam(config["learning_rate"]), loss="mse")
-    model.fit(dataset, epochs=config["epochs"], callbacks=make_callbacks(config))
-
-
-if __name__ == "__main__":
-    main(load_config(), make_model(), load_rows())
-"""
-
-RULE = Rule(
-    code="CL721",
-    name="schedule-never-made",
-    topic="schedule",
-    severity=Severity.WARNING,
-    title="A schedule that a function makes and nothing calls",
-    why="The settings of the schedule are read in the configuration and look as if they had an "
-    "effect, but the function that makes it is never called: the whole run uses one rate.",
-    wrong=changed(_RIGHT, (", callbacks=make_callbacks(config)", "")),
-    right=_RIGHT,
-    check=check,
-    hints=("__name__",),
-    sources=("Keras documentation, ReduceLROnPlateau: a callback that is given to fit",),
-)
+RULE = Rule("CL721", check, hints=("__name__",))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import PLAIN, changed
 from crosscast_reading.readers.python.library_calls import last
 from crosscast_reading.sources.still_rates import idle_schedules
 from crosscast_reading.sources.subject import Subject
@@ -39,27 +37,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-_RIGHT = changed(
-    PLAIN,
-    (
-        "criterion =",
-        "schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=1000)\ncriterion =",
-    ),
-    ("    optimizer.step()\n", "    optimizer.step()\n    schedule.step()\n"),
-)
-
-RULE = Rule(
-    code="CL512",
-    name="schedule-never-steps",
-    topic="schedule",
-    severity=Severity.WARNING,
-    title="A schedule that nothing advances",
-    why="Schedules of PyTorch and Paddle change the learning rate only when `step()` is called. "
-    "Without it, training goes on at the first rate, which after a warm-up from 0 is 0. Those of "
-    "Keras that are callbacks do so only if `fit` gets them.",
-    wrong=changed(_RIGHT, ("    schedule.step()\n", "")),
-    right=_RIGHT,
-    check=check,
-    hints=("lr_scheduler", "optimizer.lr", "schedule", "callbacks"),
-    sources=("torch 2.13, optim/lr_scheduler.py", "Paddle 3.3.1, optimizer/lr.py"),
-)
+RULE = Rule("CL512", check, hints=("lr_scheduler", "optimizer.lr", "schedule", "callbacks"))

@@ -5,29 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import compatible, eager_steps, plain_scaler
 from crosscast_reading.lint.answers.schedules import is_schedule
 from crosscast_reading.lint.answers.windows import modules_of
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import AMP_ACCUMULATION, changed
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.once import once
 from crosscast_reading.sources.subject import Subject
 
 _NOTICES = re.compile(r"get_scale\(|_scale\b.*[<>]|found_inf|step_was_skipped|skipped|overflow")
-_RIGHT = changed(
-    AMP_ACCUMULATION,
-    (
-        "steps = 4\n",
-        "schedule = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=100)\nsteps = 4\n",
-    ),
-    (
-        "        scaler.update()\n",
-        "        before = scaler.get_scale()\n        scaler.update()\n"
-        "        if scaler.get_scale() >= before:\n            schedule.step()\n",
-    ),
-)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -54,25 +40,4 @@ def _notices(module: Module) -> bool:
     return _NOTICES.search(module.code) is not None
 
 
-RULE = Rule(
-    code="CL504",
-    name="schedule-on-skip",
-    topic="schedule",
-    severity=Severity.NOTE,
-    title="The schedule advances when a step is skipped",
-    why="A scaler skips steps whose gradients overflow, usually a few at the start and about one "
-    "in 2000 later. The schedule counts them; the schedules of Accelerate and Hugging Face "
-    "do not.",
-    wrong=changed(
-        _RIGHT,
-        ("        before = scaler.get_scale()\n", ""),
-        (
-            "        if scaler.get_scale() >= before:\n            schedule.step()\n",
-            "        schedule.step()\n",
-        ),
-    ),
-    right=_RIGHT,
-    check=check,
-    hints=("Scaler",),
-    sources=("PyTorch, torch.amp.GradScaler.step: skipped steps (measured)",),
-)
+RULE = Rule("CL504", check, hints=("Scaler",))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, eager_steps, implies, own_windows
 from crosscast_reading.lint.answers.schedules import is_schedule
 from crosscast_reading.lint.answers.windows import end_tests
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import SCHEDULE, changed
 from crosscast_reading.sources.subject import Subject
 
 
@@ -38,22 +36,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule(
-    code="CL502",
-    name="schedule-per-micro-batch",
-    topic="schedule",
-    severity=Severity.NOTE,
-    title="The schedule advances after every micro-batch",
-    why="Warm-up and decay end after 1/N of the intended updates, unless their length counts "
-    "micro-batches as well.",
-    wrong=changed(
-        SCHEDULE,
-        (
-            "        schedule.step()\n        optimizer.zero_grad()\n",
-            "        optimizer.zero_grad()\n    schedule.step()\n",
-        ),
-    ),
-    right=SCHEDULE,
-    check=check,
-    hints=("step(",),
-)
+RULE = Rule("CL502", check, hints=("step(",))

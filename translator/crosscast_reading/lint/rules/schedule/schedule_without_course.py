@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.programs.call import Call
@@ -32,8 +31,7 @@ _HOPS = 8
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find decays whose last rate is certainly their first one."""
-    program = subject.program
-    for name, call in calls_of(program):
+    for name, call in calls_of(subject.program):
         library = next((each for each in _ENDS if name.startswith(each)), None)
         ends = _ENDS[library].get(last(name)) if library is not None else None
         if ends is None:
@@ -107,33 +105,4 @@ def _setting(node: ast.expr, module: Module) -> tuple[Module, str] | None:
     return None
 
 
-_EXAMPLE = """\
-import paddle
-
-model = paddle.nn.Linear(4, 2)
-rate = 1e-3
-schedule = paddle.optimizer.lr.CosineAnnealingDecay(rate, T_max=100, eta_min=1e-5)
-optimizer = paddle.optimizer.AdamW(schedule, parameters=model.parameters())
-for inputs, targets in loader:
-    loss = paddle.nn.functional.mse_loss(model(inputs), targets)
-    loss.backward()
-    optimizer.step()
-    optimizer.clear_grad()
-    schedule.step()
-"""
-
-RULE = Rule(
-    code="CL511",
-    name="schedule-without-course",
-    topic="schedule",
-    severity=Severity.WARNING,
-    title="A schedule that ends at the rate it starts from",
-    why="A decay from a rate to the same rate is a constant. The run has the schedule in its "
-    "configuration and its logs, but trains without one. `PolynomialDecay` of Paddle and Keras "
-    "ends at 1e-4 if no other rate is given: a start below that makes the rate rise.",
-    wrong=_EXAMPLE.replace("eta_min=1e-5", "eta_min=rate"),
-    right=_EXAMPLE,
-    check=check,
-    hints=("eta_min", "end_lr", "end_learning_rate", "PolynomialDecay"),
-    sources=("Paddle 3.3.1, optimizer/lr.py", "Keras 3, PolynomialDecay"),
-)
+RULE = Rule("CL511", check, hints=("eta_min", "end_lr", "end_learning_rate", "PolynomialDecay"))
