@@ -70,8 +70,8 @@ class Load:
 
 
 LOADS = {
-    "base": Load(size="base", rows=32, length=128, compared=12, short=20, long=120),
-    "tiny": Load(size="tiny", rows=4, length=32, compared=4, short=2, long=8),
+    "base": Load(size="base", rows=32, length=128, compared=24, short=20, long=120),
+    "tiny": Load(size="tiny", rows=4, length=32, compared=24, short=2, long=42),
 }
 
 

@@ -388,10 +388,8 @@ def install(records: Records, name: str, *, perturb: bool, poison: Any) -> None:
         tf.GradientTape.gradient = watch.gradient(tf.GradientTape.gradient)
         tf.clip_by_global_norm = watch.clip_global(tf.clip_by_global_norm)
         for path in GENERATORS:
-            place, _, function = path.rpartition(".")
-            module: Any = tf
-            for part in place.split("."):
-                module = getattr(module, part, None)
+            *places, function = path.split(".")
+            module: Any = functools.reduce(lambda at, part: getattr(at, part, None), places, tf)
             if hasattr(module, function):
                 setattr(module, function, watch.draws(getattr(module, function)))
         if found_in("tensorflow.python.keras", "optimizer_v2.optimizer_v2") and before_2_6():

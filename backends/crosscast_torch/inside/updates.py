@@ -20,6 +20,7 @@ import torch
 
 from crosscast_parity.inside.updates import SEED, Records
 from crosscast_torch.inside.parts import Parts, clip_inside, plain_type, told_of_scaler, unwrapped
+from crosscast_torch.inside.without_gpu import force, stay_on_cpu
 
 ROUNDING = 2.0**-20
 """How far a perturbed run is moved, in root mean squares of each tensor: sixteen units in the last
@@ -360,24 +361,10 @@ def wrap_made(kind: Any, watch: Watch) -> None:
     kind.__init__ = made
 
 
-def force(scaler: Any) -> None:
-    """Have scalers for CUDA work on the CPU, where there is no GPU."""
-    original = scaler.__init__
-
-    @functools.wraps(original)
-    def made(self: Any, device: Any = "cuda", *args: Any, **kwargs: Any) -> None:
-        missing = str(device).startswith("cuda") and not torch.cuda.is_available()
-        original(self, "cpu" if missing else device, *args, **kwargs)
-
-    scaler.__init__ = made
-
-
 def install(records: Records, name: str, *, perturb: bool, poison: int | None) -> None:
     """Watch this process; `name` is that of the module that was imported."""
     torch.manual_seed(SEED)
     if os.environ.get("CROSSCAST_STAYS_ON_CPU"):
-        from crosscast_torch.inside.without_gpu import stay_on_cpu
-
         stay_on_cpu()
     scaler: Any = getattr(torch.amp, "GradScaler", None)  # PyTorch 2.3
     watch = Watch(records, perturb, poison, forces=scaler is not None)

@@ -8,6 +8,7 @@ none. Streams, events and kernels of CUDA are not there.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -55,3 +56,15 @@ def stay_on_cpu() -> None:
         return original(file, "cpu" if here else map_location, *args, **kwargs)
 
     torch.load = load
+
+
+def force(scaler: Any) -> None:
+    """Have scalers for CUDA work on the CPU, where there is no GPU."""
+    original = scaler.__init__
+
+    @functools.wraps(original)
+    def made(self: Any, device: Any = "cuda", *args: Any, **kwargs: Any) -> None:
+        missing = str(device).startswith("cuda") and not torch.cuda.is_available()
+        original(self, "cpu" if missing else device, *args, **kwargs)
+
+    scaler.__init__ = made

@@ -71,7 +71,7 @@ def test_casts_of_the_model_or_of_inputs_of_an_evaluation_do(function: str) -> N
 
 
 def test_clips_of_micro_batches_are_named() -> None:
-    early = "torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)"
+    early = "torch.nn.utils.clip_grad_value_(amp.master_params(optimizer), 1.0)"
     [refusal] = migrate("CM102", HEAD + START + WINDOW.format(early=early, late="pass")).refusals
     assert "after every backward pass, not once before the step" in refusal.message
     assert "next to the step" in refusal.hint

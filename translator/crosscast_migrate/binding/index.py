@@ -158,8 +158,8 @@ class Index:
     def is_function(self, name: str) -> bool:
         """Whether a name is one of a function or class, which hides no module."""
         place = self.entry(name)
-        found = place is not None and place.kind in ("class", "function")
-        return found and name not in self._modules
+        is_object = place is not None and place.kind in ("class", "function")
+        return is_object and name not in self._modules
 
     def is_no_attribute(self, name: str, attribute: str) -> bool:
         """Whether a name is one of a function, which has no such attribute."""
@@ -202,7 +202,7 @@ class Index:
         return sorted(own, key=lambda place: (place.count("."), place))[:_SHOWN]
 
     def past(self, name: str) -> Past | None:
-        """Return what is known of a name that the release lacks; None if no release had it.
+        """Return the past of a name that the release lacks; None if no release had it.
 
         Of a name within something that has another one by now, the new one has the rest as well.
         """
@@ -210,9 +210,9 @@ class Index:
         parts = name.split(".")
         for count in range(len(parts), 1, -1) if known else ():
             module, short = ".".join(parts[: count - 1]), parts[count - 1]
-            found = known["names"].get(module, {}).get(short) if known else None
-            if known and found:
-                last, now = found
+            past = known["names"].get(module, {}).get(short) if known else None
+            if known and past:
+                last, now = past
                 releases, rest = known["releases"], parts[count:]
                 now = ".".join((now, *rest)) if now else ""
                 here = ".".join(parts[:count])

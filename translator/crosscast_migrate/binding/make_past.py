@@ -53,26 +53,26 @@ def releases_of(
     entries: list[dict[str, Any]], folder: Path
 ) -> dict[str, dict[str, dict[str, str]]]:
     """Return the names of each release of each package."""
-    found: dict[str, dict[str, dict[str, str]]] = {}
+    by_package: dict[str, dict[str, dict[str, str]]] = {}
     for entry in entries:
         if "observed" in entry:
             seen = by_release(observations(entry["observed"]))
             kept = {release: dict.fromkeys(each.signatures, "") for release, each in seen.items()}
-            found.setdefault(entry["package"], {}).update(kept)
+            by_package.setdefault(entry["package"], {}).update(kept)
             continue
         past = PastRelease(
             unpacked(entry["wheel"], entry["python"], folder), entry.get("homes", {})
         )
-        names = found.setdefault(entry["package"], {}).setdefault(entry["release"], {})
+        names = by_package.setdefault(entry["package"], {}).setdefault(entry["release"], {})
         for prefix, paths in entry["names"].items():
             for path in paths:
                 names |= past.names(prefix, path)
         print(entry["package"], entry["release"], len(names), flush=True)
-    return found
+    return by_package
 
 
 def past_of(package: str, releases: Mapping[str, Names], index: Index) -> dict[str, Any]:
-    """Return what past releases of a package had and the present one lacks."""
+    """Return the names that past releases of a package had and the present one lacks."""
     order = list(releases)
     by_object = [_by_object(releases[release]) for release in order]
     last: dict[str, int] = {}
@@ -89,11 +89,11 @@ def past_of(package: str, releases: Mapping[str, Names], index: Index) -> dict[s
 
 
 def _by_object(names: Names) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    names_of: dict[str, list[str]] = {}
     for name, made in names.items():
         if made:
-            found.setdefault(made, []).append(name)
-    return found
+            names_of.setdefault(made, []).append(name)
+    return names_of
 
 
 def _now(
@@ -127,8 +127,8 @@ def main() -> None:
     with lzma.open(folder / INDEX, "rt", encoding="utf-8") as stream:
         index = Index(json.load(stream))
     entries = json.loads((folder / RELEASES).read_text(encoding="utf-8"))
-    found = releases_of(entries, Path(sys.argv[2] if len(sys.argv) > 2 else "build/past"))
-    past = {package: past_of(package, releases, index) for package, releases in found.items()}
+    by_package = releases_of(entries, Path(sys.argv[2] if len(sys.argv) > 2 else "build/past"))
+    past = {package: past_of(package, releases, index) for package, releases in by_package.items()}
     with lzma.open(folder / PAST, "wt", encoding="utf-8", preset=9) as stream:
         json.dump(past, stream, separators=(",", ":"))
 

@@ -87,7 +87,7 @@ class OwnClasses:
         return self._kind(library, related, is_open=not is_made)
 
     def above(self, name: str) -> Kind | None:
-        """Return what `super()` means in the methods of a class; None if it is not certain."""
+        """Return the class that `super()` is in methods of a class; None if it is not certain."""
         line = self._line(name)
         meets_others = any(len(self._bases[below]) != 1 for below in self._below.get(name, ()))
         if line is None or meets_others:

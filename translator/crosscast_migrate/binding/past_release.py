@@ -33,7 +33,7 @@ class PastRelease:
             prefix: the name of the module in programs.
             path: its folder or file below that of the release.
         """
-        found: dict[str, str] = {}
+        origins: dict[str, str] = {}
         place = self._folder / path
         for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
             parts = file.relative_to(place).parts
@@ -42,13 +42,13 @@ class PastRelease:
             if any(part.startswith("_") or part in _NOT_PUBLIC for part in parts):
                 continue
             dotted = ".".join((prefix, *parts))
-            found[dotted] = ""
+            origins[dotted] = ""
             module = ".".join((*Path(path).with_suffix("").parts, *parts)).removesuffix(".__init__")
             for name in self._names_in(module):
                 made = self._place(module, name, _DEEPEST)
                 if self._is_own(made, prefix) and not name.startswith("_"):
-                    found.setdefault(f"{dotted}.{name}", made)
-        return found
+                    origins.setdefault(f"{dotted}.{name}", made)
+        return origins
 
     def _is_own(self, made: str, prefix: str) -> bool:
         """Whether an object is of the release, not of what it imports."""

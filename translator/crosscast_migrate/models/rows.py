@@ -60,10 +60,10 @@ def arguments(*parts: str | Argument) -> tuple[Argument, ...]:
             of the same name, `p:rate=0.5` is the setting `rate` with a default, `beta==1` must have
             its default, `name?` does not change what is computed. No default has a blank.
     """
-    found: list[Argument] = []
+    rows: list[Argument] = []
     for part in parts:
-        found += map(_argument, part.split()) if isinstance(part, str) else [part]
-    return tuple(found)
+        rows += map(_argument, part.split()) if isinstance(part, str) else [part]
+    return tuple(rows)
 
 
 def _argument(word: str) -> Argument:

@@ -30,7 +30,7 @@ def pages_folder() -> Path:
 
 
 def words_of_page(code: str) -> dict[str, Any]:
-    """Return what the page of a rule says, by the fields of `Rule`.
+    """Return the words of a rule's page, by the fields of `Rule`.
 
     Raises:
         OSError: if there is no page.

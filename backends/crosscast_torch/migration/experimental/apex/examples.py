@@ -125,7 +125,7 @@ for step, (inputs, targets) in enumerate(loader):
     loss = torch.nn.functional.cross_entropy(model(inputs), targets) / 4
     with amp.scale_loss(loss, optimizer) as scaled_loss:
         scaled_loss.backward()
-    torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)
+    torch.nn.utils.clip_grad_value_(amp.master_params(optimizer), 1.0)
     if (step + 1) % 4 == 0:
         optimizer.step()
         optimizer.zero_grad()

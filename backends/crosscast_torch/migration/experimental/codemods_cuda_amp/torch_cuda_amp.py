@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast_migrate.codemod import Change, Codemod, Example, Outcome, Refusal
-from crosscast_reading.lint.written_pages import words_of_page
 from crosscast_torch.answers.amp_repairs import Repair, repairs_of
 from crosscast_torch.answers.amp_uses import CLASSES, DECORATORS
 from crosscast_torch.migration.experimental.codemods_cuda_amp.torch_cuda_amp_fallback import (
@@ -108,15 +107,34 @@ _DECORATORS_NEW = (
     .replace("@custom_bwd", '@custom_bwd(device_type="cuda")')
 )
 
-_PAGE = words_of_page(RULE.code)
+_PLAIN = """\
+import torch
+from torch.cuda.amp import GradScaler, autocast
+
+model = torch.nn.Linear(4, 2).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = GradScaler(init_scale=1024)
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    with autocast(True):
+        loss = torch.nn.functional.cross_entropy(model(inputs), targets)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+_PLAIN_NEW = (
+    _PLAIN.replace("torch.cuda.amp", "torch.amp")
+    .replace("GradScaler(init", 'GradScaler("cuda", init')
+    .replace("autocast(True)", 'autocast("cuda", enabled=True)')
+)
 CODEMOD = Codemod(
     code="CM101",
-    name=_PAGE["name"],
+    name="torch-cuda-amp",
     api="torch.amp",
     title="torch.cuda.amp and torch.cpu.amp become torch.amp with the device as first argument",
     hints=(*RULE.hints, *CLASSES),
     examples=(
-        Example(before=_PAGE["wrong"], after=_PAGE["right"]),
+        Example(before=_PLAIN, after=_PLAIN_NEW),
         Example(before=_NEW, after=_NEW),
         Example(before=_BY_VARIABLE, after=_BY_VARIABLE, refused="not all arguments"),
         Example(before=_AS_VALUE, after=_AS_VALUE_NEW),
