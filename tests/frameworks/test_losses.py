@@ -14,7 +14,7 @@ from frameworks.script_runs import Run, calls
 from frameworks.subprocesses import paddle_2, run_python
 from tiers import cases
 
-pytestmark = [pytest.mark.torch, pytest.mark.paddle]
+pytestmark = [pytest.mark.torch, pytest.mark.paddle, pytest.mark.jax]
 FRAMEWORKS = ("torch", "paddle")
 
 MODELS = {
@@ -47,6 +47,21 @@ class Net(nn.Layer):
 
     def forward(self, x):
         return (self.factor * x).reshape([len(x), *{shape}])
+
+
+build_model = Net
+""",
+    "jax": """
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.factor = nnx.Param(jnp.ones(()))
+
+    def __call__(self, x):
+        return (self.factor[...] * x).reshape(len(x), *{shape})
 
 
 build_model = Net
@@ -197,3 +212,22 @@ def test_a_scalar_is_not_one_loss_per_row(tmp_path: Path, framework: str) -> Non
     flags = ("--train", rows, "--eval", rows, "--device", "cpu")
     (run,) = calls(folder / "train.py", framework, [(tmp_path / "out", flags)])
     assert "not one loss per row" in run.traceback
+
+
+@pytest.mark.parametrize("module", ["jax", "nnx"])
+def test_a_loss_that_is_compiled_apart_from_its_model_is_refused(
+    tmp_path: Path, module: str
+) -> None:
+    folder = written(CASES["own"], tmp_path, "jax")
+    losses = LOSSES.replace(".abs()", "").replace(
+        "errors.flatten(1).mean(1)", "(errors**2).mean(1)"
+    )
+    decorated = f"import jax\nfrom flax import nnx\n\n\n@{module}.jit{losses}"
+    (folder / "my_losses.py").write_text(decorated)
+    rows = folder / "rows.npz"
+    flags = ("--train", rows, "--eval", rows, "--windows", 1, "--device", "cpu")
+    (run,) = calls(folder / "train.py", "jax", [(tmp_path / "out", flags)])
+    if module == "jax":
+        assert "jax.jit loses what own_losses changes in the model" in run.traceback
+    else:
+        assert not run.traceback, run.traceback
