@@ -7,7 +7,7 @@ emitted scripts read.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -207,24 +207,32 @@ def _written(
     for function, call, where, owner in functions:
         assert isinstance(owner.node, ast.ClassDef)
         made.append((function, f"{owner.node.name}({_arguments(call, where)})"))
-    text = written_text(
-        "own_rows.py.j2",
+    return _file(
+        train,
+        notes,
+        ignored=int(ignored) if classes and ignored is not None else None,
+        column_of=_column_of(train) if classes else "",
         imports=code.imports,
         names=tuple(names),
         definitions=code.definitions,
         adapter=adapter,
         by_place=by_place,
-        column_of=_column_of(train) if classes else "",
-        ignored=int(ignored) if classes and ignored is not None else None,
         functions=made,
     )
+
+
+def _file(
+    train: Call, notes: Iterable[str], *, ignored: int | None, **values: object
+) -> CarriedRows:
+    """Return the file with the rows of a loader. `ignored`: the class that does not count."""
+    text = written_text("own_rows.py.j2", ignored=ignored, **values)
     ast.parse(text)
     return CarriedRows(
         text=text,
         place=train.module.span(train.node),
         shuffle=_shuffle(train),
         notes=tuple(notes),
-        ignores=bool(classes and ignored is not None),
+        ignores=ignored is not None,
     )
 
 
@@ -248,8 +256,11 @@ def _of_arrays(
         raise ForeignError(f"a row has {len(arrays)} arrays, not {', '.join(names)}")
     notes = [] if other is not None and arrays_of(other) else [_NO_OTHER]
     evaluated = arrays_of(other) if other is not None and not notes else arrays
-    text = written_text(
-        "own_rows.py.j2",
+    return _file(
+        train,
+        notes,
+        ignored=int(ignored) if classes and ignored is not None else None,
+        column_of=_column_of(train) if classes else "",
         imports=("import numpy as np",),
         names=tuple(names),
         definitions=(
@@ -259,20 +270,10 @@ def _of_arrays(
         ),
         adapter="Rows",
         by_place=True,
-        column_of=_column_of(train) if classes else "",
-        ignored=int(ignored) if classes and ignored is not None else None,
         functions=[
             ("train_rows", "ArrayRows(train_arrays())"),
             ("eval_rows", "ArrayRows(eval_arrays())"),
         ],
-    )
-    ast.parse(text)
-    return CarriedRows(
-        text=text,
-        place=train.module.span(train.node),
-        shuffle=_shuffle(train),
-        notes=tuple(notes),
-        ignores=bool(classes and ignored is not None),
     )
 
 
