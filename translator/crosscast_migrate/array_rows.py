@@ -88,8 +88,8 @@ def _text(node: ast.expr, module: Module, depth: int) -> str:
     if depth:
         match node:
             case ast.Name() | ast.Attribute():
-                found = [each for each in chase(node, module) if each[0] is not node]
-                values = [e for e in found if not isinstance(e[0], ast.Name | ast.Attribute)]
+                origins = [each for each in chase(node, module) if each[0] is not node]
+                values = [e for e in origins if not isinstance(e[0], ast.Name | ast.Attribute)]
                 if len(values) == 1:
                     return _text(*values[0], depth - 1)
             case ast.Subscript(value=base, slice=key):

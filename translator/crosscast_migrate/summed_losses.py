@@ -69,7 +69,7 @@ class Sum:
 
 def sum_of(steps: Sequence[TrainingStep]) -> Sum | None:
     """Return the sum of losses that the steps of a program differentiate; None for another loss."""
-    found: list[Sum] = []
+    sums: list[Sum] = []
     for step in steps:
         for event in step.of("backward"):
             expression = _differentiated(event.node)
@@ -90,8 +90,8 @@ def sum_of(steps: Sequence[TrainingStep]) -> Sum | None:
                 places=(event.module.span(expression),),
                 note="a sum of losses of the library",
             )
-            found.append(Sum(terms=kept, place=place))
-    return found[0] if len(found) == 1 else None
+            sums.append(Sum(terms=kept, place=place))
+    return sums[0] if len(sums) == 1 else None
 
 
 def _differentiated(node: ast.AST) -> ast.expr | None:
@@ -140,16 +140,16 @@ def _number(node: ast.expr, module: Module) -> float | None:
 
 def _loss(node: ast.Call, module: Module, weight: float, labels: Sequence[str]) -> Term | None:
     call = module.call(node)
-    found: Found | None = loss_of_call(call)
-    if found is None:
-        found = loss_of_value(evaluate(node.func, module), node.func, module)
-    kind = found.kind or found.named
+    loss: Found | None = loss_of_call(call)
+    if loss is None:
+        loss = loss_of_value(evaluate(node.func, module), node.func, module)
+    kind = loss.kind or loss.named
     given = dict(zip(("input", "target"), node.args, strict=False))
     given |= {keyword.arg or "**": keyword.value for keyword in node.keywords}
     output, target = given.get("input"), given.get("target", given.get("label"))
-    if kind not in _KINDS or output is None or target is None or found.by_element:
+    if kind not in _KINDS or output is None or target is None or loss.by_element:
         return None
-    if not set(given) <= _PLAIN or not _is_usual(found):
+    if not set(given) <= _PLAIN or not _is_usual(loss):
         return None
     name = _name(target)
     if name not in labels:
@@ -157,9 +157,9 @@ def _loss(node: ast.Call, module: Module, weight: float, labels: Sequence[str]) 
     return Term(kind, weight, output, labels.index(name), node, module)
 
 
-def _is_usual(found: Found) -> bool:
+def _is_usual(loss: Found) -> bool:
     """Whether a loss has the settings that it has by default."""
-    maker = found.maker
+    maker = loss.maker
     return maker is None or set(maker.bound()) <= _PLAIN
 
 

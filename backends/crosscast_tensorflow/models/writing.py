@@ -12,7 +12,7 @@ _CELL = '''def {name}(gates, state, *, backward):
 
     start = ops.zeros_like(gates[:, 0, : gates.shape[-1] // {count}])
     steps = ops.transpose(gates, (1, 0, 2))
-    _, {found} = ops.scan(step, {begun}, steps, reverse=backward)
+    _, {result} = ops.scan(step, {begun}, steps, reverse=backward)
     return ops.transpose(outputs, (1, 0, 2))'''
 _LSTM = """    def step(carry, x):
         hidden, cell = carry
@@ -31,8 +31,10 @@ _RNN = """    def step(hidden, x):
         hidden = ops.tanh(x + state(hidden))
         return hidden, hidden"""
 _CELLS = {
-    name: _CELL.format(name=name, article=article, step=step, count=count, begun=begun, found=found)
-    for name, article, step, count, begun, found in (
+    name: _CELL.format(
+        name=name, article=article, step=step, count=count, begun=begun, result=result
+    )
+    for name, article, step, count, begun, result in (
         ("lstm", "an LSTM", _LSTM, 4, "(start, start)", "(outputs, _)"),
         ("gru", "a GRU", _GRU, 3, "start", "outputs"),
         ("recurrence", "an RNN", _RNN, 1, "start", "outputs"),

@@ -75,7 +75,7 @@ def applied(
 def outputs_taken(
     machine: ModelMachine, returned: Any, call: ast.Call, taken: Sequence[ast.expr], module: Module
 ) -> Tensor:
-    """Return what several losses take of a model's outputs, as one value with all of them.
+    """Return the outputs of a model that several losses take, as one value with all of them.
 
     Args:
         machine: with the model.

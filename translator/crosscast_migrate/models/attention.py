@@ -178,7 +178,7 @@ def attend(
     call: Mapping[str, Any],
     span: Span | None,
 ) -> Tensor:
-    """Return what queries find in values, each (rows, heads, steps, depth).
+    """Return the values that queries attend to, each (rows, heads, steps, depth).
 
     Args:
         graph: the steps.
@@ -304,8 +304,8 @@ def encoder_layer(
         return graph.apply_layer(part(layer, word, _DROPOUT, {"rate": share}), [each])
 
     def looked(each: Tensor) -> Tensor:
-        found = attention(machine, looking, {**call, "query": each, "value": each}, span)
-        return dropped("dropout1", found, rate)
+        attended = attention(machine, looking, {**call, "query": each, "value": each}, span)
+        return dropped("dropout1", attended, rate)
 
     def fed(each: Tensor) -> Tensor:
         from crosscast_migrate.models.calls import activated
@@ -357,8 +357,8 @@ def scaled_attention(
     if shape is not None and len(shape) != 4:
         raise UnreadableError("attention without an axis of heads is not carried", span)
     mask = masks(machine, call, span)
-    found = attend(graph, owner, values, mask, call, span)
-    return graph.apply("permute", [found], {"axes": (0, 2, 1, 3)}) if heads_last else found
+    attended = attend(graph, owner, values, mask, call, span)
+    return graph.apply("permute", [attended], {"axes": (0, 2, 1, 3)}) if heads_last else attended
 
 
 COMPOSED = {"attention": attention, "encoder_layer": encoder_layer, "encoder": encoder}

@@ -71,9 +71,9 @@ def without_values(
     if any(isinstance(part, Tensor) for part in (*parts, *named.values())):
         return None
     if any(isinstance(part, Constant) for part in parts):
-        found = constants.of_numpy(word, given, named) if package == "numpy" else None
-        if found is not None:
-            return found
+        computed = constants.of_numpy(word, given, named) if package == "numpy" else None
+        if computed is not None:
+            return computed
     return constants.made(word, given, named)
 
 
@@ -85,7 +85,7 @@ def of_constant(
     named: Mapping[str, Any],
     span: Span | None,
 ) -> Any:
-    """Return what a method of numbers that are not trained computes."""
+    """Return the result of a method of numbers that are not trained."""
     if name in _CONVERTS:
         words = [word for word in (*given, *named.values()) if not isinstance(word, Constant)]
         return constants.with_type(held, name, words)
@@ -105,7 +105,7 @@ def of_constant(
 def of_states(
     machine: ModelMachine, held: Stacked, name: str, given: Sequence[Any], span: Span | None
 ) -> Any:
-    """Return what a method of the last states of a recurrent layer computes."""
+    """Return the result of a method of the last states of a recurrent layer."""
     if name == "squeeze" and list(given) == [0] and len(held.parts) == 1:
         return held.parts[0]
     raise UnreadableError(f"{name} of the states of a recurrent layer is not carried", span)
@@ -118,5 +118,5 @@ def state_of(machine: ModelMachine, held: Stacked, node: ast.Subscript, frame: V
     if not is_one or from_end or not -len(held.parts) <= first < len(held.parts):
         reason = "this part of the states of a recurrent layer is not carried"
         raise UnreadableError(reason, frame.module.span(node))
-    found: Tensor = held.parts[first]
-    return found
+    state: Tensor = held.parts[first]
+    return state

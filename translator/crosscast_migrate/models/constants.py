@@ -205,16 +205,16 @@ def _sizes(shape: Sequence[int | None]) -> tuple[int, ...]:
 
 def _before(held: Sequence[Constant], span: Span | None) -> tuple[str, ...]:
     """Return the statements before an expression of constants, of which one may have some."""
-    found = list(dict.fromkeys(each.before for each in held if each.before))
-    if len(found) > 1:
+    statements = list(dict.fromkeys(each.before for each in held if each.before))
+    if len(statements) > 1:
         raise UnreadableError("constants that are made step by step are computed with", span)
-    return found[0] if found else ()
+    return statements[0] if statements else ()
 
 
 def computed(
     kind: str, inputs: Sequence[Constant], settings: Mapping[str, Any], span: Span | None
 ) -> Constant:
-    """Return what an operation computes of constants.
+    """Return the result of an operation on constants.
 
     Raises:
         UnreadableError: the operation is not among those of constants.
@@ -258,7 +258,7 @@ def _reshaped(held: Constant, shape: Any, span: Span | None) -> tuple[int, ...]:
 
 
 def of_numpy(word: str, given: Sequence[Any], named: Mapping[str, Any]) -> Constant | None:
-    """Return what a function of NumPy computes of constants; None for another function."""
+    """Return the result of a function of NumPy on constants; None for another function."""
     kind, arguments = _NUMPY.get(word, (word if word in _FLOAT else "", ()))
     values = [*given[:1]] if isinstance(given[0], Constant) else list(given[0])
     settings = dict(zip(arguments, given[1:], strict=False)) | dict(named)

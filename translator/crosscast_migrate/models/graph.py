@@ -146,9 +146,9 @@ class Graph:
             if step.output not in self.shapes:
                 kind = kinds.get(step.layer, step.kind)
                 shapes = [self.shapes.get(number) for number in step.inputs]
-                found = inferred(kind, step.settings, shapes, self.channels)
-                if found is not None:
-                    self.shapes[step.output] = found
+                computed = inferred(kind, step.settings, shapes, self.channels)
+                if computed is not None:
+                    self.shapes[step.output] = computed
 
     def constant(self, held: Constant) -> Tensor:
         """Return constants as a value."""

@@ -43,7 +43,7 @@ WHOLE = Range()
 def parts_of(
     machine: ModelMachine, node: ast.Subscript, frame: Variables
 ) -> tuple[list[Any], bool]:
-    """Return what stands in brackets, and whether it begins with `...`.
+    """Return the parts in brackets, and whether they begin with `...`.
 
     Sizes that are known only when the model runs are `Dim` in a `slice`.
 
@@ -88,16 +88,16 @@ def ranges(
                 return value
         raise UnreadableError("a range that is not known", frame.module.span(node))
 
-    found: list[Part] = []
+    chosen: list[Part] = []
     for part in parts:
         if isinstance(part, slice):
             step = bound(part.step)
             if isinstance(step, SizeOf) or (step is not None and step < 1):
                 raise UnreadableError("a range backwards", frame.module.span(node))
-            found.append(Range(bound(part.start), bound(part.stop), step))
+            chosen.append(Range(bound(part.start), bound(part.stop), step))
         else:
-            found.append(part)
-    return tuple(found)
+            chosen.append(part)
+    return tuple(chosen)
 
 
 def parts_text(parts: Sequence[Part], inputs: Sequence[str] = (), size: str = "") -> str:

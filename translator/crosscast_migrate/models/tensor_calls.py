@@ -337,10 +337,10 @@ def pieces(machine: ModelMachine, tensor: Tensor, settings: Any, span: Span | No
         sizes = [min(sizes, size - start) for start in range(0, size, sizes)]
     if not isinstance(sizes, list | tuple) or sum(sizes) != size:
         raise UnreadableError("the sizes of the parts of a value are not known", span)
-    found, start = [], 0
+    cuts, start = [], 0
     for width in sizes:
         parts = (*[WHOLE] * (axis % len(shape)), Range(start, start + width))
         cut = {"parts": parts, "from_end": False}
-        found.append(machine.graph.apply("slice", [tensor], cut))
+        cuts.append(machine.graph.apply("slice", [tensor], cut))
         start += width
-    return found
+    return cuts
