@@ -35,17 +35,6 @@ _TYPES = {
 _SAME = frozenset({"to", "cuda", "cpu", "contiguous", "clone", "copy", "numpy"})
 _SHAPES = frozenset({"reshape", "view", "squeeze", "unsqueeze", "transpose", "permute", "flatten"})
 _DEEPEST = 12
-ARRAY_ROWS = '''class ArrayRows:
-    """The rows of arrays of one length."""
-
-    def __init__(self, arrays):
-        self.arrays = arrays
-
-    def __len__(self):
-        return len(self.arrays[0])
-
-    def __getitem__(self, index):
-        return tuple(array[index] for array in self.arrays)'''
 
 
 def array_nodes(call: Call) -> list[tuple[ast.expr, Module]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from crosscast.emit.render import py_literal
-from crosscast_migrate.array_rows import ARRAY_ROWS, array_function, array_nodes, arrays_of
+from crosscast_migrate.array_rows import array_function, array_nodes, arrays_of
 from crosscast_migrate.batch_loops import check_order, computed, module_of
 from crosscast_migrate.copied_code import Copied, ForeignError, copied
 from crosscast_migrate.models.installed import model_tables, scripts
@@ -215,6 +215,7 @@ def _written(
         imports=code.imports,
         names=tuple(names),
         definitions=code.definitions,
+        of_arrays=False,
         adapter=adapter,
         by_place=by_place,
         functions=made,
@@ -266,8 +267,8 @@ def _of_arrays(
         definitions=(
             array_function("train_arrays", arrays),
             array_function("eval_arrays", evaluated),
-            ARRAY_ROWS,
         ),
+        of_arrays=True,
         adapter="Rows",
         by_place=True,
         functions=[
