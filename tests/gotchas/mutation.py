@@ -7,10 +7,6 @@ from dataclasses import dataclass
 TORCH, TENSORFLOW, PADDLE, JAX = "torch", "tensorflow", "paddle", "jax"
 ALL = (TORCH, TENSORFLOW, PADDLE, JAX)
 EAGER = (TORCH, PADDLE)
-IN_PYTHON = (TORCH, TENSORFLOW, PADDLE)
-"""Where Python knows of a skip before the row of the trace is made."""
-WITH_MACHINE = (TENSORFLOW, PADDLE, JAX)
-"""Where the script's LossScale holds the whole machine."""
 Edits = tuple[tuple[str, str], ...]
 
 
