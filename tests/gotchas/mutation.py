@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 TORCH, TENSORFLOW, PADDLE, JAX = "torch", "tensorflow", "paddle", "jax"
 ALL = (TORCH, TENSORFLOW, PADDLE, JAX)
-EAGER = (TORCH, PADDLE)
 Edits = tuple[tuple[str, str], ...]
 
 
