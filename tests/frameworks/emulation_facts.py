@@ -105,7 +105,46 @@ def tensorflow_lab() -> tuple[Callable[..., Outcome], Callable[[str], list[str]]
     return linear, types
 
 
-LABS = {"torch": torch_lab, "paddle": paddle_lab, "tensorflow": tensorflow_lab}
+def jax_lab() -> tuple[Callable[..., Outcome], Callable[[str], list[str]]]:
+    import jax
+    import jax.numpy as jnp
+    from flax import nnx
+
+    def linear(x: Any, weight: Any, dtype: str, pull: float, bias: Any = None) -> Outcome:
+        layer = nnx.Linear(
+            *weight.shape,
+            use_bias=bias is not None,
+            dtype=getattr(jnp, dtype) if dtype else None,
+            rngs=nnx.Rngs(0),
+        )
+        if bias is not None:
+            layer.bias.set_value(jnp.asarray(bias))
+
+        @jax.jit  # type: ignore[untyped-decorator]
+        def step(x: Any, weight: Any) -> Any:
+            def total(x: Any, weight: Any) -> Any:
+                graph, state = nnx.split(layer)
+                state["kernel"] = nnx.Param(weight)
+                result = nnx.merge(graph, state)(x).astype(jnp.float32)
+                return (result * pull).sum(), result
+
+            return jax.grad(total, argnums=(0, 1), has_aux=True)(x, weight)
+
+        (grad_x, grad_weight), result = step(x, weight)
+        return np.asarray(result), np.asarray(grad_x), np.asarray(grad_weight)
+
+    def types(dtype: str) -> list[str]:
+        kind, x = getattr(jnp, dtype), jnp.ones((2, 2))
+        half = nnx.Linear(2, 2, dtype=kind, rngs=nnx.Rngs(0))(x)
+        found = [half, half.reshape(4), half.astype(jnp.float32), nnx.gelu(half), half + x]
+        found += [nnx.softmax(half.astype(jnp.float32)), half @ half]
+        found += [nnx.LayerNorm(2, dtype=jnp.float32, rngs=nnx.Rngs(0))(x)]
+        return [str(array.dtype) for array in found]
+
+    return linear, types
+
+
+LABS = {"torch": torch_lab, "paddle": paddle_lab, "tensorflow": tensorflow_lab, "jax": jax_lab}
 
 
 def text(array: Any) -> list[str]:

@@ -86,7 +86,41 @@ def paddle_layers(dtype: str) -> dict[str, float]:
         }
 
 
-LAYERS = {"tensorflow": tensorflow_layers, "torch": torch_layers, "paddle": paddle_layers}
+def jax_layers(dtype: str) -> dict[str, float]:
+    """The results of layers of Flax that are given half as their type."""
+    import jax
+    import jax.numpy as jnp
+    from flax import nnx
+
+    half: Any = getattr(jnp, dtype)
+    image, row = jnp.ones((1, COUNT, COUNT, 1)), jnp.ones((1, COUNT * COUNT, 1))
+    wide = jnp.ones((1, 1, 1, COUNT * COUNT))
+    given: dict[str, Any] = {
+        "dtype": half,
+        "kernel_init": nnx.initializers.ones,
+        "padding": "VALID",
+        "rngs": nnx.Rngs(0),
+    }
+    plain = {name: given[name] for name in ("dtype", "kernel_init", "rngs")}
+    made: dict[str, tuple[Callable[[Any], Any], Any]] = {
+        "dense": (nnx.Linear(COUNT * COUNT, 1, **plain), wide),
+        "conv1d": (nnx.Conv(1, 1, (COUNT * COUNT,), **given), row),
+        "conv2d": (nnx.Conv(1, 1, (COUNT, COUNT), **given), image),
+        "transposed": (nnx.ConvTranspose(COUNT * COUNT, 1, (1, 1), **given), wide),
+        "global mean": (lambda x: x.astype(half).mean((1, 2)), image),
+    }
+    return {
+        name: float(jax.jit(layer)(x).astype(jnp.float32).ravel()[0])
+        for name, (layer, x) in made.items()
+    }
+
+
+LAYERS = {
+    "tensorflow": tensorflow_layers,
+    "torch": torch_layers,
+    "paddle": paddle_layers,
+    "jax": jax_layers,
+}
 
 
 def main() -> None:

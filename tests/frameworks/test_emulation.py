@@ -16,15 +16,12 @@ from crosscast_parity.inputs.weights import bert_weights
 from crosscast_parity.levels.machine import check_machine
 from crosscast_parity.recordings.trace import read_trace
 from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe, write_rows
+from frameworks.names import MARKS, QUICK, marked
 from frameworks.runner_runs import start_runner, train
 from frameworks.script_runs import Run
 from frameworks.subprocesses import run_python
 from tiers import cases, exhaustive
 
-FRAMEWORKS = [
-    pytest.param(name, marks=getattr(pytest.mark, name))
-    for name in ("torch", "tensorflow", "paddle")
-]
 PROGRAM_OF_LAYERS = Path(__file__).with_name("run_emulated_layers.py")
 TINY_IN_BFLOAT16 = ["1.994240368398718e-27", "-2.9985297205047253e-24"]
 EXPECTED = {
@@ -51,7 +48,7 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("framework", cases(marked(), QUICK, "half sums of XLA"))
 def test_layers_sum_in_float32(framework: str) -> None:
     results = run_python(PROGRAM_OF_LAYERS, framework, framework)
     for layers in results.values():
@@ -97,7 +94,7 @@ print(json.dumps({
 """
 
 
-@pytest.fixture(scope="module", params=FRAMEWORKS)
+@pytest.fixture(scope="module", params=cases(marked(), QUICK, "half operations of XLA"))
 def facts(request: pytest.FixtureRequest) -> dict[str, Any]:
     """What `emulation_facts.py` computed in one framework."""
     program = Path(__file__).with_name("emulation_facts.py")
@@ -162,7 +159,7 @@ def test_paddle_casts_as_the_levels_and_lists_of_auto_cast_say() -> None:
 
 
 @exhaustive("float32 scripts under emulation")
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("framework", marked())
 def test_a_float32_script_is_untouched(tmp_path: Path, framework: str) -> None:
     lab = Lab(tmp_path, "float32")
     plain, emulated = lab.train(framework), lab.train(framework, "--emulate")
@@ -172,23 +169,25 @@ def test_a_float32_script_is_untouched(tmp_path: Path, framework: str) -> None:
         assert array.tobytes() == emulated.weights[name].tobytes(), name
 
 
-@pytest.mark.torch
-@pytest.mark.tensorflow
-@pytest.mark.paddle
 @pytest.mark.parametrize(
-    "precision",
-    cases([FLOAT16, BFLOAT16], quick=[FLOAT16], reason="bfloat16 as float16"),
-    ids=["float16", "bfloat16"],
+    ("precision", "frameworks"),
+    [
+        pytest.param(FLOAT16, QUICK, marks=MARKS, id="float16"),
+        pytest.param(
+            BFLOAT16, QUICK, marks=[*MARKS, exhaustive("bfloat16 as float16")], id="bfloat16"
+        ),
+        pytest.param(FLOAT16, ("jax",), marks=[*MARKS, exhaustive("half of XLA")], id="jax"),
+    ],
 )
 def test_emulated_scripts_agree_with_native_half_and_not_with_float32(
-    tmp_path: Path, precision: dict[str, Any]
+    tmp_path: Path, precision: dict[str, Any], frameworks: tuple[str, ...]
 ) -> None:
     half = Lab(tmp_path, "half", precision=precision)
     float32 = np.array(losses(Lab(tmp_path, "float32").train("torch")))
     native = np.array(losses(half.train("torch")))
     unit = 2.0**-11 if precision is FLOAT16 else 2.0**-8
     assert np.abs(native - float32).max() > 1e-7
-    for framework in ("torch", "tensorflow", "paddle"):
+    for framework in frameworks:
         emulated = np.array(losses(half.train(framework, "--emulate")))
         assert np.abs(emulated - native).max() < unit / 20, framework
         assert np.abs(emulated - float32).max() > 1e-7, framework
@@ -214,10 +213,7 @@ def losses(run: Run) -> list[float]:
 def test_gradients_overflow_by_themselves_and_the_real_scalers_skip(tmp_path: Path) -> None:
     dynamic = {"mode": "dynamic", "init_scale": 2.0**24, "growth_interval": 3}
     lab = Lab(tmp_path, "half", precision=FLOAT16, loss_scaling=dynamic)
-    runs = {
-        framework: lab.train(framework, "--emulate", windows=16)
-        for framework in ("torch", "tensorflow", "paddle")
-    }
+    runs = {name: lab.train(name, "--emulate", windows=16) for name in QUICK}
     runs["native"] = lab.train("torch", windows=16)
     machines = {
         name: [(row["scale"], row["skipped"], row["updates"]) for row in run.trace]
@@ -235,7 +231,7 @@ def test_gradients_overflow_by_themselves_and_the_real_scalers_skip(tmp_path: Pa
 
 
 @exhaustive("recomputed layers under emulation")
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("framework", marked(*QUICK))
 def test_layers_that_are_computed_anew_in_backward_round_alike(
     tmp_path: Path, framework: str
 ) -> None:
