@@ -95,7 +95,8 @@ def _obstacles(trees: dict[str, ast.Module], api: str) -> Iterator[str]:
             for package in _imported(node):
                 known = package in here or package in harness.updates.stand_ins
                 beside = Path(name).parent / package
-                if not (known or beside.is_dir() or is_installed(package)):
+                known = known or beside.is_dir() or beside.with_suffix(".py").is_file()
+                if not (known or is_installed(package)):
                     yield f"{package}, which {name} imports, is not installed"
 
 
@@ -109,7 +110,7 @@ def _imported(node: ast.stmt) -> Iterator[str]:
 
 @cache
 def is_installed(package: str) -> bool:
-    """Whether a package can be imported here; it is not."""
+    """Whether a package could be imported here, found without importing it."""
     if package in sys.stdlib_module_names:
         return True
     try:

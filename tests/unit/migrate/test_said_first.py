@@ -133,6 +133,13 @@ def test_why_it_cannot_be_verified_here_is_said(folder: Path, more: str, said: s
     assert said in risk
 
 
+def test_a_module_beside_a_script_is_there_though_it_is_not_named(folder: Path) -> None:
+    (folder / "gone_for_good.py").write_text("x = 3\n")
+    (folder / "train.py").write_text("import gone_for_good\n" + OLD)
+    risk = three(migrate("train.py", "--to", "torch.amp"))[2]
+    assert "verifies it, not here: " not in risk
+
+
 @pytest.mark.parametrize(
     ("texts", "script"),
     [
