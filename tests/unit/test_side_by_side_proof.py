@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from crosscast_parity.side_by_side.on_cpu import NOTE
 from crosscast_parity.side_by_side.places import lines_to_watch, places_of, unreached
 from crosscast_parity.side_by_side.proof import Execution, prove
 from crosscast_parity.side_by_side.recording import Recording, TensorSummary, read
@@ -113,7 +114,7 @@ def test_a_script_that_asks_for_a_gpu_is_kept_on_the_cpu() -> None:
     runs = OnCpu(old=[NO_GPU, times(3), times(3)], new=[times(3)])
     found = prove(PROGRAM, NEW, Limits(), run=runs)
     assert found.outcome == "same"
-    assert "what the script moves to a GPU stayed on the CPU" in found.notes
+    assert NOTE in found.notes
     assert runs.requests == ["given", "kept", "kept", "kept"]
 
 
@@ -125,7 +126,7 @@ def test_only_a_script_that_fails_for_want_of_a_gpu_is_kept_on_the_cpu() -> None
         runs = OnCpu(old=[gone, *([] if gone.problem else [gone])], new=[times(3)])
         found = prove(PROGRAM, NEW, Limits(), run=runs)
         assert set(runs.requests) == {"given"}
-        assert "what the script moves to a GPU stayed on the CPU" not in found.notes
+        assert NOTE not in found.notes
     runs = OnCpu(old=[NO_GPU], new=[times(3)])
     gpu = replace(PROGRAM, device="gpu")
     assert prove(gpu, replace(NEW, device="gpu"), Limits(), run=runs).outcome != "same"
@@ -135,8 +136,24 @@ def test_only_a_script_that_fails_for_want_of_a_gpu_is_kept_on_the_cpu() -> None
 def test_a_migrated_script_alone_is_kept_on_the_cpu_too() -> None:
     gone = Ran(recording=Recording(), problem="it ended with exit code 1: x", missing="horovod")
     runs = OnCpu(old=[gone], new=[NO_GPU, times(3)])
-    assert prove(PROGRAM, NEW, Limits(), run=runs).alone == 3
+    found = prove(PROGRAM, NEW, Limits(), run=runs)
+    assert (found.alone, found.notes) == (3, (NOTE,))
     assert runs.requests == ["given", "given", "kept"]
+
+
+def test_whatever_comes_of_runs_on_the_cpu_says_so() -> None:
+    other = times(3, backwards=1)
+    runs = OnCpu(old=[NO_GPU, times(3), times(3), times(3)], new=[other, other])
+    found = prove(PROGRAM, NEW, Limits(), run=runs)
+    assert (found.outcome, found.notes) == ("different", (NOTE,))
+    gone = Ran(recording=Recording(), problem="it ended with exit code 1: RuntimeError: streams")
+    runs = OnCpu(old=[NO_GPU, gone], new=[times(3)])
+    found = prove(PROGRAM, NEW, Limits(), run=runs)
+    assert found.wording.startswith("the original: it ended with exit code 1: RuntimeError")
+    assert found.notes == (NOTE,)
+    runs = OnCpu(old=[NO_GPU, times(3), times(3, **off(1e-9))], new=[])
+    found = prove(PROGRAM, NEW, Limits(), run=runs)
+    assert (found.outcome, found.notes) == ("cannot be verified here", (NOTE,))
 
 
 def test_a_migrated_script_that_fails_is_different() -> None:
@@ -361,3 +378,11 @@ def test_a_stand_in_is_found_by_the_module_or_by_what_the_program_says(
 ) -> None:
     folder = stand_in_for("torch", ran)
     assert (folder is not None and folder.name == "apex") == found
+
+
+def test_where_the_cpu_does_not_help_the_first_run_counts() -> None:
+    runs = OnCpu(old=[NO_GPU, NO_GPU], new=[times(3)])
+    found = prove(PROGRAM, NEW, Limits(), run=runs)
+    assert "Torch not compiled with CUDA" in found.wording
+    assert found.hint.startswith("use --device gpu")
+    assert found.notes == ()

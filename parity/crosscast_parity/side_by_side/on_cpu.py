@@ -14,7 +14,7 @@ NOTE = "what the script moves to a GPU stayed on the CPU"
 
 
 def kept_on_cpu(program: Program) -> Program:
-    """Return a program whose calls for a GPU are redirected; itself if that is not possible."""
+    """Return a program that is redirected to the CPU; itself if that is not possible."""
     harness = harness_of(program.framework)
     variable = harness.updates.on_cpu if harness is not None and harness.updates else ""
     if not variable or program.device != "cpu":
@@ -28,7 +28,10 @@ def asked_for_gpu(ran: Ran) -> bool:
 
 
 def run_on_cpu(program: Program, ran: Ran, again: Callable[[Program], Ran]) -> tuple[Program, Ran]:
-    """Run a program that failed for want of a GPU again, redirected; else return what is given.
+    """Run a program that failed for want of a GPU again, redirected.
+
+    What is given is returned where that is not possible, or where the program asks for a GPU in a
+    way that is not redirected.
 
     Args:
         program: the program.
@@ -38,4 +41,5 @@ def run_on_cpu(program: Program, ran: Ran, again: Callable[[Program], Ran]) -> t
     kept = kept_on_cpu(program)
     if not asked_for_gpu(ran) or kept is program:
         return program, ran
-    return kept, again(kept)
+    redirected = again(kept)
+    return (program, ran) if asked_for_gpu(redirected) else (kept, redirected)

@@ -91,21 +91,38 @@ def prove(
     if folder is not None:
         original = replace(original, stand_ins=(folder,))
         old = ran(f"original, with a stand-in for {folder.name}", original)
-    given = original
-    original, old = run_on_cpu(
-        original, old, lambda program: ran("original, kept on the CPU", program)
-    )
-    on_cpu = original is not given
+    kept, old = run_on_cpu(original, old, lambda program: ran("original, kept on the CPU", program))
     if old.problem:
         unable = _cannot(f"the original: {old.problem}", _hint(old, original))
-        _, alone = run_on_cpu(
+        new, alone = run_on_cpu(
             migrated,
             ran("migrated", migrated),
             lambda program: ran("migrated, kept on the CPU", program),
         )
-        return _with_one_side(unable, alone)
-    if on_cpu:
-        migrated = kept_on_cpu(migrated)
+        on_cpu = kept is not original or new is not migrated
+        return _said(_with_one_side(unable, alone), on_cpu=on_cpu)
+    if kept is original:
+        return _compared(original, migrated, old, limits, ran, folder)
+    found = _compared(kept, kept_on_cpu(migrated), old, limits, ran, folder)
+    return _said(found, on_cpu=True)
+
+
+def _said(execution: Execution, *, on_cpu: bool) -> Execution:
+    return replace(execution, notes=(*execution.notes, NOTE)) if on_cpu else execution
+
+
+def _compared(
+    original: Program,
+    migrated: Program,
+    old: Ran,
+    limits: Limits,
+    ran: Run,
+    folder: Path | None,
+) -> Execution:
+    """Run the migrated script, and both sides as often as a comparison needs.
+
+    `old`: the run of the original. `folder`: of what stands in for a package, if any.
+    """
     small = small_epsilon_for(old.recording)
     if small is not None:
         original, migrated = (
@@ -166,7 +183,6 @@ def prove(
         notes=(
             *_notes(old.recording, left_out, folder),
             *([] if small is None else [small.note]),
-            *([NOTE] if on_cpu else []),
         ),
     )
     if not old.recording.scaled:
