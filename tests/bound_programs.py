@@ -169,6 +169,22 @@ FITS = {
         except ImportError:
             import lib.gone as other
     """,
+    "tried with other arguments": """
+        import lib
+        try:
+            lib.log(1, new=2)
+        except TypeError:
+            lib.log(1)
+        try:
+            lib.log(1, new=2)
+        except ValueError:
+            lib.log(1)
+    """,
+    "suppressed": """
+        from contextlib import suppress
+        with suppress(ImportError):
+            import lib.gone
+    """,
     "asked": """
         import lib
         if hasattr(lib, "gone"):
@@ -335,6 +351,14 @@ REFUSED = {
     ),
     "tried for another reason": (
         "import lib\ntry:\n    lib.gone()\nexcept ValueError:\n    pass",
+        [(3, "lib 3.1 has no lib.gone")],
+    ),
+    "in a handler of something else": (
+        "import lib\ntry:\n    run()\nexcept KeyboardInterrupt:\n    lib.gone()",
+        [(5, "lib 3.1 has no lib.gone")],
+    ),
+    "tried, and raised again": (
+        "import lib\ntry:\n    lib.gone()\nexcept Exception as error:\n    log(error)\n    raise",
         [(3, "lib 3.1 has no lib.gone")],
     ),
     "in a condition that has a word of it": (

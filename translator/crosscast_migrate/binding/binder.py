@@ -8,11 +8,11 @@ of the library and cannot be told is counted.
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from crosscast_migrate.binding.guards import is_guarded
 from crosscast_migrate.binding.index import Index, Past, Signature
 from crosscast_migrate.binding.own_classes import Kind, OwnClasses
 from crosscast_reading.pysource.names.lookup import bindings_of
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.call import Call
     from crosscast_reading.pysource.programs.module import Module
     from crosscast_reading.pysource.programs.program import Program
-
-_CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
-_ASKING = r"hasattr|version|VERSION|find_spec|['\"]{name}['\"]|is_{name}_available"
-"""What a condition says that chooses between releases, or between devices by the name itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +337,7 @@ class _Binder:
         """
         if not why:
             self._bound.bound += 1
-        elif self._is_guarded(node, what.rpartition(".")[2]):
+        elif is_guarded(self._module, node, what, is_call=refusing is not None):
             self._bound.guarded += 1
         else:
             self._bound.unbound.append(
@@ -356,33 +352,3 @@ class _Binder:
                 )
             )
         return not why
-
-    def _is_guarded(self, node: ast.AST, name: str) -> bool:
-        """Whether the program runs it only where it works, or catches that it does not."""
-        here: ast.AST | None = node
-        while here is not None:
-            above = self._module.parent(here)
-            if isinstance(above, ast.Try) and here in above.body and _catches(above):
-                return True
-            if isinstance(above, ast.ExceptHandler):
-                return True
-            if isinstance(above, ast.If | ast.IfExp) and here is not above.test:
-                asked = _ASKING.replace("{name}", re.escape(name))
-                if re.search(asked, self._module.text(above.test)):
-                    return True
-            here = above
-        return False
-
-
-def _catches(node: ast.Try) -> bool:
-    return any(_CAUGHT & {*_names(handler.type)} for handler in node.handlers)
-
-
-def _names(node: ast.expr | None) -> Iterator[str]:
-    if node is None:
-        yield "Exception"
-    for part in node.elts if isinstance(node, ast.Tuple) else [node]:
-        if isinstance(part, ast.Name):
-            yield part.id
-        elif isinstance(part, ast.Attribute):
-            yield part.attr
