@@ -220,7 +220,7 @@ REFUSED = {
     ),
     "attribute of a function": (
         "import lib\nlib.log.more(3)",
-        [(2, "lib.log is a function in lib 3.1 and has no more")],
+        [(2, "lib 3.1 has no lib.log.more")],
     ),
     "import of a class": (
         "import lib.layers.Dense",
@@ -268,6 +268,13 @@ REFUSED = {
     "method of a base": (
         "from lib.layers import Dense\nDense(3).build(1, mode=2)",
         [(2, "lib.layers.Dense.build of lib 3.1: it has no argument mode")],
+    ),
+    "attribute of a class with nothing but what it sets": (
+        "from lib.layers import plain\nplain(3).kind\nplain(3).gone\nplain.more",
+        [
+            (3, "lib.layers.plain has no gone in lib 3.1"),
+            (4, "lib 3.1 has no lib.layers.plain.more"),
+        ],
     ),
     "attribute of self": (
         """

@@ -26,7 +26,7 @@ DOCUMENT: dict[str, Any] = {
             "again": "lib",
             "math": 3,
         },
-        "lib.layers": {"Dense": 0, "Base": 1, "Free": 2, "log": 3},
+        "lib.layers": {"Dense": 0, "Base": 1, "Free": 2, "log": 3, "plain": 5},
         "lib.math": {"log": 3},
     },
     "objects": [
@@ -35,6 +35,7 @@ DOCUMENT: dict[str, Any] = {
         {"call": None, "members": {"run": None}, "open": True},
         {"call": "x / base="},
         {"call": None},
+        {"call": "kind=", "set": ["kind"]},
     ],
     "unread": {"lib.broken": "ImportError"},
 }
@@ -153,6 +154,11 @@ def test_what_a_refused_call_takes_is_told() -> None:
     (place,) = bound("from lib.layers import Dense\nDense(act=1)").unbound
     assert place.accepted == "units, activation, name"
     assert place.is_call
+
+
+def test_an_import_is_counted_once() -> None:
+    made = bound("import lib.layers\nfrom lib.sqrt import x\nimport lib.layers.Dense")
+    assert (made.bound, len(made.unbound)) == (1, 2)
 
 
 def test_what_was_bound_is_counted() -> None:

@@ -106,7 +106,7 @@ class _Binder:
                 continue
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    self._import_module(node, alias.name)
+                    self._import(node, alias.name)
             elif isinstance(node, ast.ImportFrom):
                 self._import_from(node)
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
@@ -115,36 +115,33 @@ class _Binder:
             if not self._module.is_dead(call.node):
                 self._call(call)
 
-    def _import(self, node: ast.stmt, name: str, meant: str = "") -> bool:
-        """Bind the name of an import; tell whether it exists or is of no indexed package.
+    def _import(self, node: ast.stmt, name: str, meant: str = "", *, whole: bool = True) -> bool:
+        """Bind the name of an import; tell whether it fits or is of no indexed package.
 
-        `meant`: what is taken of it, if that is one name.
+        Args:
+            node: the import.
+            name: the dotted name.
+            meant: what is taken of it, if that is one name.
+            whole: whether it must be a module: another object cannot be imported from.
         """
-        if name.partition(".")[0] not in self._index.packages:
+        package = name.partition(".")[0]
+        if package not in self._index.packages or self._is_own(name):
             return True
-        if self._is_own(name):
-            return True
-        entry = self._index.entry(name)
-        return self._note(node, name, "" if entry is not None else self._lacks(name), meant=meant)
-
-    def _import_module(self, node: ast.stmt, name: str, meant: str = "") -> bool:
-        """Bind the name of a module; another object of the name cannot be imported from."""
-        fits = self._import(node, name, meant)
-        if fits and not self._index.may_be_module(name) and not self._is_own(name):
-            release = self._index.title(name.partition(".")[0])
-            return self._note(node, name, f"{name} is no module in {release}")
-        return fits
+        why = ""
+        if self._index.entry(name) is None:
+            why = self._lacks(name)
+        elif whole and not self._index.may_be_module(name):
+            why = f"{name} is no module in {self._index.title(package)}"
+        return self._note(node, name, why, meant=meant)
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         base = node.module or ""
         if node.level or base.partition(".")[0] not in self._index.packages or self._is_own(base):
             return
         taken = [f"{base}.{alias.name}" for alias in node.names if alias.name != "*"]
-        if not self._import_module(node, base, taken[0] if len(taken) == 1 else ""):
-            return
-        for alias in node.names:
-            if alias.name != "*":
-                self._import(node, f"{base}.{alias.name}")
+        if self._import(node, base, taken[0] if len(taken) == 1 else ""):
+            for name in taken:
+                self._import(node, name, whole=False)
 
     def _is_own(self, name: str) -> bool:
         """Whether a module of the program has this name."""
@@ -157,14 +154,12 @@ class _Binder:
         path = self._path(node.value)
         if path:
             base = self._index.entry(path)
+            name = f"{path}.{node.attr}"
             if self._index.is_no_attribute(path, node.attr):
-                release = self._index.title(path.partition(".")[0])
-                why = f"{path} is a function in {release} and has no {node.attr}"
-                self._note(node, f"{path}.{node.attr}", why)
+                self._note(node, name, self._lacks(name))
             if base is None or base.kind not in ("module", "class"):
                 return
             entry = self._index.attribute(base, node.attr)
-            name = f"{path}.{node.attr}"
             why = "" if entry is not None else self._lacks(name)
             self._note(node, name, why, meant=self._spelled(node, name))
             return

@@ -33,6 +33,8 @@ _OF_FUNCTIONS = (
     "registry",
 )
 """What functools gives to functions."""
+_OF_CLASSES = frozenset({"members", "set", "bases", "open"})
+"""Keys of objects that only classes have; a class that has nothing at all is like a function."""
 _SHOWN = 2
 """Names that are offered for one that does not exist."""
 
@@ -153,21 +155,21 @@ class Index:
     def may_be_module(self, name: str) -> bool:
         """Whether imports reach a module of a name that exists, as far as that is known."""
         parts = name.split(".")
-        return not any(self.is_function(".".join(parts[: n + 1])) for n in range(len(parts)))
+        return not any(self.is_object(".".join(parts[: n + 1])) for n in range(len(parts)))
 
-    def is_function(self, name: str) -> bool:
+    def is_object(self, name: str) -> bool:
         """Whether a name is one of a function or class, which hides no module."""
         place = self.entry(name)
         is_object = place is not None and place.kind in ("class", "function")
         return is_object and name not in self._modules
 
     def is_no_attribute(self, name: str, attribute: str) -> bool:
-        """Whether a name is one of a function, which has no such attribute."""
+        """Whether a name is one of a function, or of a class with nothing, without an attribute."""
         place = self.entry(name)
         if place is None or place.kind != "function" or name in self._modules:
             return False
-        described = self._objects[place.number]  # it may be a class of which no more is known
-        known = described.get("call") is not None and not described.get("open")
+        # Without a signature it may be an object of which no more is known.
+        known = self._objects[place.number].get("call") is not None
         return known and not attribute.startswith("_") and attribute not in _OF_FUNCTIONS
 
     def names_in(self, name: str) -> frozenset[str] | None:
@@ -232,7 +234,7 @@ class Index:
         return OPAQUE if held is None else self._object(held)
 
     def _object(self, number: int) -> Entry:
-        is_class = "members" in self._objects[number] or "bases" in self._objects[number]
+        is_class = _OF_CLASSES & self._objects[number].keys()
         return Entry("class" if is_class else "function", number=number)
 
     def _of_class(self, number: int, name: str) -> Entry | None:
