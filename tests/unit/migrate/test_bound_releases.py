@@ -76,6 +76,11 @@ def test_modules_that_are_replaced_by_objects_are_not_accused() -> None:
             "it is tensorflow.keras.layers.Rescaling",
         ),
         (
+            "torch.amp",
+            "import torch.nn.functional.relu\n",
+            "it is a function or class: nothing can be imported from it",
+        ),
+        (
             "keras3",
             "from keras.utils.np_utils import to_categorical\n",
             "keras.utils.np_utils.to_categorical of 2.3.1 moved: it is keras.utils.to_categorical",

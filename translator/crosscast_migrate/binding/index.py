@@ -196,7 +196,12 @@ class Index:
         return OPAQUE
 
     def ending_like(self, name: str) -> list[str]:
-        """Return names of the same package that end like a name; the shortest, two at most."""
+        """Return names of the same package that end like a name; the shortest, two at most.
+
+        Of a function or class, which is there, its own name alone.
+        """
+        if self.is_object(name):
+            return [name]
         package, _, rest = name.partition(".")
         last = rest.rpartition(".")[2]
         places = [f"{path}.{last}" for path, names in self._modules.items() if last in names]

@@ -115,6 +115,8 @@ def _result(unbound: Unbound) -> Result:
     existing = " and ".join(unbound.existing)
     if unbound.is_call:
         hint = f"it takes {unbound.accepted}" if unbound.accepted else "it takes no arguments"
+    elif unbound.what in unbound.existing:
+        hint = "it is a function or class: nothing can be imported from it"
     elif past is not None and past.now and _last(past.now) == _last(past.name):
         hint = f"{past.name} of {past.last} moved: it is {past.now}"
     elif past is not None and past.now:
