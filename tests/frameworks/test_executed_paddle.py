@@ -10,6 +10,7 @@ import os
 
 import pytest
 
+from crosscast_parity.side_by_side.on_cpu import NOTE
 from crosscast_parity.side_by_side.running import Limits
 from frameworks.subprocesses import interpreter, older, require, warm
 from side_by_side import Bench
@@ -231,3 +232,18 @@ def test_the_migrated_side_alone(bench: Bench) -> None:
     assert found.outcome == "cannot be verified here"
     assert found.alone == 8
     assert found.wording.endswith("the migrated script alone makes 8 updates")
+
+
+ON_GPU = {
+    "device": DYNAMIC.replace("import paddle\n", "import paddle\n\npaddle.set_device('gpu')\n", 1),
+    "place": STATIC.replace("paddle.CPUPlace()", "paddle.CUDAPlace(0)"),
+    "tensor": DYNAMIC.replace("paddle.to_tensor(rows)", "paddle.to_tensor(rows).cuda()"),
+}
+
+
+@pytest.mark.parametrize("name", cases(ON_GPU, quick=[], reason="programs that ask for a GPU"))
+def test_a_program_that_asks_for_a_gpu_is_proven_on_the_cpu(bench: Bench, name: str) -> None:
+    found = bench.prove(ON_GPU[name], ON_GPU[name])
+    assert found.outcome == "same", found.wording
+    assert found.updates == 8
+    assert NOTE in found.notes

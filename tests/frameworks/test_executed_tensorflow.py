@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from crosscast_parity.side_by_side.on_cpu import NOTE
 from crosscast_parity.side_by_side.running import Limits
 from frameworks.subprocesses import require
 from side_by_side import Bench
@@ -113,3 +114,21 @@ def test_what_ran_in_keras_2_is_proven(tmp_path: Path) -> None:
     found = json.loads(done.stdout)["execution"]
     assert found["outcome"] == "same", found
     assert found["updates"] == 8
+
+
+ON_GPU = LOOP.replace(
+    "import tensorflow as tf\n",
+    "import tensorflow as tf\n\ntf.config.set_soft_device_placement(False)\n",
+    1,
+).replace(
+    "    with tf.GradientTape() as tape:",
+    "    with tf.device('/GPU:0'), tf.GradientTape() as tape:",
+)
+
+
+@exhaustive("a program that asks for a GPU")
+def test_a_program_that_asks_for_a_gpu_is_proven_on_the_cpu(bench: Bench) -> None:
+    found = bench.prove(ON_GPU, ON_GPU)
+    assert found.outcome == "same", found.wording
+    assert found.updates == 8
+    assert NOTE in found.notes

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from crosscast_parity.inside import updates
+from crosscast_parity.side_by_side import on_cpu
 from crosscast_parity.side_by_side.on_cpu import NOTE
 from crosscast_parity.side_by_side.places import lines_to_watch, places_of, unreached
 from crosscast_parity.side_by_side.proof import Execution, prove
@@ -378,6 +380,17 @@ def test_a_stand_in_is_found_by_the_module_or_by_what_the_program_says(
 ) -> None:
     folder = stand_in_for("torch", ran)
     assert (folder is not None and folder.name == "apex") == found
+
+
+def test_both_ends_know_one_variable() -> None:
+    assert on_cpu.STAYS_ON_CPU == updates.STAYS_ON_CPU
+
+
+def test_what_errors_say_without_naming_a_gpu_is_a_property_of_the_backend() -> None:
+    gone = Ran(recording=Recording(), problem="ValueError: No available device found.")
+    paddle = replace(PROGRAM, framework="paddle")
+    assert on_cpu.asked_for_gpu(paddle, gone)
+    assert not on_cpu.asked_for_gpu(PROGRAM, gone)
 
 
 def test_where_the_cpu_does_not_help_the_first_run_counts() -> None:

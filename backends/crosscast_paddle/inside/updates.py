@@ -7,30 +7,16 @@ itself, in a static graph it is turned off here. Scaling, unscaling and skipping
 
 from __future__ import annotations
 
-import os
-from typing import Any
-
 import paddle
 
 from crosscast_paddle.inside import alike, static_updates
-from crosscast_parity.inside.updates import Records
-
-
-def stay_on_cpu() -> None:
-    """Keep what programs move to a GPU on the CPU."""
-    choose, place = paddle.set_device, paddle.CPUPlace
-
-    def set_device(device: Any) -> Any:
-        return choose("cpu" if str(device).startswith("gpu") else device)
-
-    paddle.set_device = paddle.device.set_device = set_device
-    paddle.CUDAPlace = lambda *number: place()
-    paddle.Tensor.cuda = lambda tensor, *place, **how: tensor
+from crosscast_paddle.inside.without_gpu import stay_on_cpu
+from crosscast_parity.inside.updates import Records, stays_on_cpu
 
 
 def install(records: Records, name: str, *, perturb: bool, poison: int | None) -> None:
     """Watch this process; `name` is that of the module that was imported."""
-    if os.environ.get("CROSSCAST_STAYS_ON_CPU"):
+    if stays_on_cpu():
         stay_on_cpu()
     side_by_side = records.between is None
     if side_by_side:

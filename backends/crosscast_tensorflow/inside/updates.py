@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from crosscast_parity.inside.updates import SEED, Records
+from crosscast_parity.inside.updates import SEED, Records, stays_on_cpu
 from crosscast_tensorflow.inside.keras_versions import (
     before_2_6,
     found_in,
@@ -33,6 +32,7 @@ from crosscast_tensorflow.inside.keras_versions import (
 from crosscast_tensorflow.inside.parts import Parts
 from crosscast_tensorflow.inside.session_updates import watch_sessions
 from crosscast_tensorflow.inside.summaries import ROUNDING, pattern, summary
+from crosscast_tensorflow.inside.without_gpu import stay_on_cpu
 
 SETTINGS = {"weight_decay": "weight_decay", "momentum": "momentum", "nesterov": "nesterov"}
 SETTINGS.update(beta_1="beta_1", beta_2="beta_2", epsilon="eps", rho="rho", amsgrad="amsgrad")
@@ -374,14 +374,14 @@ def install(records: Records, name: str, *, perturb: bool, poison: Any) -> None:
         watch = Watch(records, perturb, poison)
         _watches.append(watch)
         watch_sessions(records, perturb=perturb)
+        if stays_on_cpu():
+            stay_on_cpu()
     (watch,) = _watches
     if tf.__version__.startswith("1."):
         return
     if not watch.installed:
         watch.installed = True
         tf.random.set_seed(SEED)
-        if os.environ.get("CROSSCAST_STAYS_ON_CPU"):
-            tf.config.set_soft_device_placement(True)
         if watch.parts is not None:
             watch.parts.install()
         tf.config.run_functions_eagerly(True)

@@ -37,6 +37,6 @@ HARNESS = Harness(
         session_notes=("weights that were drawn got other values, the same on both sides",),
         skips_counted="Keras 2 counts a skipped update: what follows one was not compared",
         rounds_betas=True,
-        on_cpu="CROSSCAST_STAYS_ON_CPU",
+        stays_on_cpu=True,
     ),
 )

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from crosscast_parity.inside.updates import SEED, Records
+from crosscast_parity.inside.updates import SEED, Records, stays_on_cpu
 from crosscast_torch.inside.parts import Parts, clip_inside, plain_type, told_of_scaler, unwrapped
 from crosscast_torch.inside.without_gpu import force, stay_on_cpu
 
@@ -364,7 +364,7 @@ def wrap_made(kind: Any, watch: Watch) -> None:
 def install(records: Records, name: str, *, perturb: bool, poison: int | None) -> None:
     """Watch this process; `name` is that of the module that was imported."""
     torch.manual_seed(SEED)
-    if os.environ.get("CROSSCAST_STAYS_ON_CPU"):
+    if stays_on_cpu():
         stay_on_cpu()
     scaler: Any = getattr(torch.amp, "GradScaler", None)  # PyTorch 2.3
     watch = Watch(records, perturb, poison, forces=scaler is not None)

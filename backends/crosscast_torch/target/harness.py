@@ -31,6 +31,6 @@ HARNESS = Harness(
         modules=("torch",),
         forced_scaler="GradScaler",
         stand_ins=("apex",),
-        on_cpu="CROSSCAST_STAYS_ON_CPU",
+        stays_on_cpu=True,
     ),
 )

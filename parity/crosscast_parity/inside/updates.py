@@ -50,6 +50,13 @@ from crosscast_parity.inside.between import Between
 from crosscast_parity.inside.orphans import end_with_parent
 
 SEED = 20260101
+STAYS_ON_CPU = "CROSSCAST_STAYS_ON_CPU"
+"""Environment variable with which what the script moves to a GPU stays on the CPU."""
+
+
+def stays_on_cpu() -> bool:
+    """Whether what the script moves to a GPU stays on the CPU."""
+    return bool(os.environ.get(STAYS_ON_CPU))
 
 
 def wrap_step(kind: Any, method: str, watch: Any) -> None:

@@ -20,7 +20,7 @@ from crosscast_parity.side_by_side.comparison import (
     identical,
     updates_of,
 )
-from crosscast_parity.side_by_side.on_cpu import NOTE, kept_on_cpu, run_on_cpu
+from crosscast_parity.side_by_side.on_cpu import NOTE, asked_for_gpu, kept_on_cpu, run_on_cpu
 from crosscast_parity.side_by_side.places import Place, places_of, unreached
 from crosscast_parity.side_by_side.recording import Recording
 from crosscast_parity.side_by_side.running import (
@@ -293,7 +293,7 @@ def _cannot(words: str, hint: str = "") -> Execution:
 def _hint(old: Ran, program: Program) -> str:
     if old.missing:
         return f"--old-python names an interpreter that has {old.missing}"
-    if program.device == "cpu" and "cuda" in (old.recording.error + old.problem).lower():
+    if program.device == "cpu" and asked_for_gpu(program, old):
         return "use --device gpu if there is a GPU; by default GPUs are hidden from the script"
     return ""
 

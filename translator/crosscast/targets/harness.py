@@ -119,8 +119,10 @@ class Updates:
     """Versions whose Adam adds epsilon at another place; None if there are none."""
     stand_ins: tuple[str, ...] = ()
     """Packages of which the backend's folder `stand_ins` has one for programs that miss them."""
-    on_cpu: str = ""
-    """Environment variable with which what programs move to a GPU stays on the CPU."""
+    stays_on_cpu: bool = False
+    """Whether runs can keep on the CPU what programs move to a GPU."""
+    without_gpu: tuple[str, ...] = ()
+    """What errors say where there is no GPU and that does not name one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
