@@ -8,7 +8,7 @@ says so (`true_places`: what it calls is not in the release, as was looked up th
 
 In files marked "planted", one change of each kind is made, at the first place where the text
 alone (`planting`) shows that a name, call or object is the library's; whether the index knows of
-it plays no part in the choice. A change is named if a place is on the line that was changed.
+it plays no part in the choice. A change is named if a place has the word that only the change has.
 """
 
 from __future__ import annotations
@@ -123,9 +123,9 @@ indeed, as was looked up there; examples lag behind a release.
         f"| API | {' | '.join(KINDS)} | all |\n|---|{'---:|' * (len(KINDS) + 1)}\n"
     )
     for api, each in counts.items():
-        cells_ = [f"{each.named[kind]} of {each.planted[kind]}" for kind in KINDS]
+        numbers = [f"{each.named[kind]} of {each.planted[kind]}" for kind in KINDS]
         whole = f"{sum(each.named.values())} of {sum(each.planted.values())}"
-        parts.append(f"| {api} | {' | '.join(cells_)} | {whole} |\n")
+        parts.append(f"| {api} | {' | '.join(numbers)} | {whole} |\n")
     return "".join(parts)
 
 

@@ -60,6 +60,17 @@ def test_equal_runs_are_the_same_and_need_no_more() -> None:
     assert order == ["old", "old", "new"]
 
 
+def test_changes_that_no_run_reached_are_said_with_the_outcome() -> None:
+    old = replace(PROGRAM, texts={**PROGRAM.texts, "other.py": b"b = 1\n"})
+    new = replace(NEW, texts={**NEW.texts, "other.py": b"b = 2\n"})
+    runs = OnCpu(old=[times(3), times(3)], new=[times(3)])
+    runs.original = old
+    found = prove(old, new, Limits(), run=runs)
+    assert found.outcome == "same"
+    assert found.wording.endswith(", no difference; 1 change was not executed")
+    assert "changed lines that were not executed: other.py:1" in found.notes
+
+
 def test_a_difference_is_only_believed_when_both_sides_repeat_theirs() -> None:
     other = times(3, backwards=1)
     found, order = proven(old=[times(3), times(3)], new=[other, other], old_moved=[times(3)])
@@ -105,9 +116,11 @@ NO_GPU = Ran(
 class OnCpu(Runs):
     """Notes which runs are kept on the CPU."""
 
+    original = PROGRAM
+
     def __call__(self, program: Program, limits: Limits, **how: Any) -> Ran:
         self.requests.append("kept" if program.environment else "given")
-        name = "old" if program.texts == PROGRAM.texts else "new"
+        name = "old" if program.texts == self.original.texts else "new"
         found = self.ran[name].pop(0)
         return found if isinstance(found, Ran) else Ran(recording=replace(found, reached=REACHED))
 

@@ -176,7 +176,7 @@ def _compared(
         return _cannot("the migrated script skips every update", "more --updates")
     same = Execution(
         outcome="same",
-        wording=_same_words(updates, both, exact=exact),
+        wording=_same_words(updates, both, len(left_out), exact=exact),
         updates=updates,
         exact=exact,
         shown=shown(old.recording, new.recording, updates),
@@ -313,11 +313,13 @@ def _types(recording: Recording) -> str:
     return " and ".join(sorted(recording.types)) or "no observed type"
 
 
-def _same_words(updates: int, both: int, *, exact: bool) -> str:
+def _same_words(updates: int, both: int, left_out: int, *, exact: bool) -> str:
     how = "no difference" if exact else "no difference beyond rounding"
     words = f"{updates} update{'s' * (updates != 1)} on both sides, {how}"
     if updates < both:
         words += f"; of {both - updates} more rounding alone decides"
+    if left_out:
+        words += f"; {left_out} change{'s were' if left_out > 1 else ' was'} not executed"
     return words
 
 
