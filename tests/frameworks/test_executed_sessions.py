@@ -12,6 +12,7 @@ import pytest
 from crosscast.messages.source import Source
 from crosscast_migrate.in_place import migrate_in_place
 from crosscast_migrate.registry import codemods_to
+from crosscast_parity.side_by_side.on_cpu import NOTE
 from crosscast_parity.side_by_side.running import Limits
 from frameworks.subprocesses import interpreter, require
 from frameworks.test_tensorflow1 import OLD
@@ -74,6 +75,21 @@ def test_a_planted_mistake_is_found(bench: Bench, name: str) -> None:
     assert found.outcome == "different", found.wording
     assert found.difference is not None
     assert (found.difference.what, found.difference.update) == (what, update), found.wording
+
+
+@exhaustive("a session that asks for a GPU")
+def test_a_session_that_asks_for_a_gpu_is_proven_on_the_cpu(bench: Bench) -> None:
+    lines = migrated(PROGRAM).replace("import numpy as np\n", "", 1).splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("rows ="))
+    end = next(number for number, line in enumerate(lines) if line.startswith("with "))
+    graph = ["with tf.device('/GPU:0'):", *(f"    {line}" for line in lines[start:end])]
+    config = "config=tf.ConfigProto(log_device_placement=False)"
+    rest = [line.replace("TrainingSession()", f"TrainingSession({config})") for line in lines[end:]]
+    text = "\n".join(["import numpy as np", *lines[:start], *graph, *rest, ""])
+    found = bench.prove(text, text)
+    assert found.outcome == "same", found.wording
+    assert found.updates == 8
+    assert NOTE in found.notes
 
 
 @exhaustive("starts TensorFlow several times")

@@ -50,6 +50,8 @@ from crosscast_parity.inside.between import Between
 from crosscast_parity.inside.orphans import end_with_parent
 
 SEED = 20260101
+MOST_SAID = 20_000
+"""Characters of an error; TensorFlow says where a node was made before it says what is wrong."""
 STAYS_ON_CPU = "CROSSCAST_STAYS_ON_CPU"
 """Environment variable with which what the script moves to a GPU stays on the CPU."""
 
@@ -115,7 +117,7 @@ class Records:
             final = self.final()
         except Exception as problem:  # of weights that are gone
             final, error = [], error or repr(problem)
-        end = {"enough": enough, "final": final, "error": error[:2000]}
+        end = {"enough": enough, "final": final, "error": error[:MOST_SAID]}
         self.write({"kind": "end", **end, "reached": self.reached()})
 
 

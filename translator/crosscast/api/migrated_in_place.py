@@ -265,9 +265,12 @@ def in_place(
         failed = write_back(files, migrated)
         problems += failed
         written = not failed
-    how = how_to_verify(paths, sources, api, experimental=experimental, allowed=sorted(allowed))
+    how = ""
+    if execution is None:
+        allow = sorted(allowed)
+        how = how_to_verify(paths, sources, api, experimental=experimental, allowed=allow).words
     proof = in_place_proof(
-        how=how.words,
+        how=how,
         verify=verify,
         changed=bool(migrated.texts),
         compared=any(comparison.verdict != "not comparable" for comparison in compared),
