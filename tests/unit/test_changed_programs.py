@@ -57,5 +57,5 @@ def test_a_change_with_a_mistake_is_refused(tmp_path: Path, old: str, new: str) 
     assert old in FILE
     path = tmp_path / "some.diff"
     path.write_text(FILE.replace(old, new))
-    with pytest.raises(ValueError, match="some.diff"):
+    with pytest.raises(ValueError, match=r"some\.diff"):
         changes_in(path)

@@ -186,7 +186,16 @@ def test_the_catalogue_says_something_of_every_bug() -> None:
     assert set(SURVIVORS) <= set(BUGS)
 
 
-CATALOGUE = "Words.\n\n[one]\n# Why.\nfirst*  L1b L1a  -  it is wrong\n\n[other]\nsecond  L0a  a.b  so\n"
+CATALOGUE = """\
+Words.
+
+[one]
+# Why.
+first*  L1b L1a  -  it is wrong
+
+[other]
+second  L0a  a.b  so
+"""
 
 
 def test_a_catalogue_is_read() -> None:

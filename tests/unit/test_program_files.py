@@ -79,7 +79,7 @@ def test_entries(tmp_path: Path) -> None:
 )
 def test_an_entry_with_a_mistake_is_refused(tmp_path: Path, old: str, new: str) -> None:
     assert old in ENTRIES
-    with pytest.raises(ValueError, match="programs.md|Expecting value"):
+    with pytest.raises(ValueError, match=r"programs\.md|Expecting value"):
         entries_of(written(tmp_path, ENTRIES.replace(old, new)))
 
 
@@ -100,5 +100,5 @@ def test_files(tmp_path: Path) -> None:
 )
 def test_a_file_with_a_mistake_is_refused(tmp_path: Path, old: str, new: str) -> None:
     assert old in FILES
-    with pytest.raises(ValueError, match="programs.md"):
+    with pytest.raises(ValueError, match=r"programs\.md"):
         files_in(written(tmp_path, FILES.replace(old, new)))
