@@ -96,7 +96,8 @@ def test_scripts_of_the_readme_have_as_many_lines_as_it_says(tmp_path: Path) -> 
     text = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
     said = re.search(r"for this one (\d+) to (\d+) lines", text)
     recipe = re.search(r"```yaml\n(.*?)```", text, re.S)
-    assert said and recipe
+    assert said
+    assert recipe
     (tmp_path / "recipe.yaml").write_text(recipe[1])
     targets = "torch,tensorflow,paddle,jax"
     compiled = [tmp_path / "recipe.yaml", "--to", targets, "--output", tmp_path / "out"]
