@@ -100,7 +100,13 @@ def test_scripts_of_the_readme_have_as_many_lines_as_it_says(tmp_path: Path) -> 
     assert recipe
     (tmp_path / "recipe.yaml").write_text(recipe[1])
     targets = "torch,tensorflow,paddle,jax"
-    compiled = [tmp_path / "recipe.yaml", "--to", targets, "--output", tmp_path / "out"]
+    compiled: list[str | Path] = [
+        tmp_path / "recipe.yaml",
+        "--to",
+        targets,
+        "--output",
+        tmp_path / "out",
+    ]
     run(sys.executable, "-m", "crosscast", "compile", *compiled)
     lines = [len(p.read_text().splitlines()) for p in (tmp_path / "out").glob("*/train.py")]
     assert (round(min(lines), -1), round(max(lines), -1)) == tuple(map(int, said.groups()))
