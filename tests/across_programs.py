@@ -31,7 +31,7 @@ class Program:
         for file, arrays in _DATA[self.name].items():
             made = {name: _drawn(rng, *kind) for name, kind in arrays.items()}
             if file.endswith(".npz"):
-                np.savez(folder / file, **made)  # type: ignore[arg-type]
+                np.savez(folder / file, **made)  # type: ignore[arg-type]  # the names are no options
             else:
                 np.save(folder / file, next(iter(made.values())))
 

@@ -92,10 +92,10 @@ def _made(tree: ast.Module, local: dict[str, str]) -> set[ast.Call]:
     for home in homes:
         own = list(_own(home))
         bound: dict[str, list[ast.expr]] = {}
-        for node in own:
-            for target in node.targets if isinstance(node, ast.Assign) else ():
+        for assignment in (node for node in own if isinstance(node, ast.Assign)):
+            for target in assignment.targets:
                 if isinstance(target, ast.Name):
-                    bound.setdefault(target.id, []).append(node.value)  # type: ignore[attr-defined]
+                    bound.setdefault(target.id, []).append(assignment.value)
         made = {
             name
             for name, values in bound.items()

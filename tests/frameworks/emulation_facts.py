@@ -120,7 +120,7 @@ def jax_lab() -> tuple[Callable[..., Outcome], Callable[[str], list[str]]]:
         if bias is not None:
             layer.bias.set_value(jnp.asarray(bias))
 
-        @jax.jit  # type: ignore[untyped-decorator]
+        @jax.jit  # type: ignore[untyped-decorator]  # mypy does not look into JAX
         def step(x: Any, weight: Any) -> Any:
             def total(x: Any, weight: Any) -> Any:
                 graph, state = nnx.split(layer)

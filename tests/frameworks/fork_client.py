@@ -8,7 +8,7 @@ It imports little: socket and signal, say, would take as long as all the rest.
 
 from __future__ import annotations
 
-import _signal as signal  # type: ignore[import-not-found]
+import _signal as signal  # type: ignore[import-not-found]  # typeshed has none
 import _socket as socket
 import marshal
 import os

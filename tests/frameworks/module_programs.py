@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -61,8 +61,15 @@ def _plant(change: Change, programs: Mapping[str, Change]) -> Plant:
     return Plant(change.name, example, edits, tuple(against.split()), other, module, kind)
 
 
-_RIGHT = changes_in(HERE / "module_rewrites.diff")[""]
+def _changes(name: str) -> Sequence[Change]:
+    changes = changes_in(HERE / name)[""]
+    unknown = {framework for change in changes for framework, *_ in change.edits} - {*ALL}
+    assert not unknown, f"{name}: edits of no framework that is compared: {unknown}"
+    return changes
+
+
+_RIGHT = _changes("module_rewrites.diff")
 _OF_EXAMPLES = {change.name: change for change in _RIGHT if change.field(0) != Z}
-PLANTS = [_plant(change, _OF_EXAMPLES) for change in changes_in(HERE / "module_plants.diff")[""]]
+PLANTS = [_plant(change, _OF_EXAMPLES) for change in _changes("module_plants.diff")]
 RIGHT = [program for change in _OF_EXAMPLES.values() for program in _rewrites(change)]
 LAYER_REWRITES = [p for change in _RIGHT if change.field(0) == Z for p in _rewrites(change)]

@@ -32,7 +32,7 @@ def of_source(folder: Path) -> list[float]:
         fill(model, "torch", weights_in(folder))
 
     watch = types.ModuleType("watch")
-    watch.filled, watch.losses = filled, losses  # type: ignore[attr-defined]
+    vars(watch).update(filled=filled, losses=losses)
     sys.modules["watch"] = watch
     text = (folder / "train.py").read_text()
     text = re.sub(r"^( *)model = .*\)$", r"\g<0>\n\1watch.filled(model)", text, flags=re.M)

@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert across.model is not None
         assert across.model.network is not None
         weights = scaled(weights_of(across.model.network))
-        np.savez(place / "weights.npz", **weights)  # type: ignore[arg-type]
+        np.savez(place / "weights.npz", **weights)  # type: ignore[arg-type]  # the names are no options
         write_files(place / "out", across.files)
     return root
 

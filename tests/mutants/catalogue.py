@@ -8,6 +8,8 @@ wrong division here, `sum_loss`).
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -32,23 +34,40 @@ class Bug:
     half: bool = False
 
 
+def groups_in(text: str) -> Mapping[str, tuple[Bug, ...]]:
+    """Return the bugs of a catalogue by group.
+
+    Raises:
+        ValueError: A line is no bug, a level is unknown, a group is empty, or a name stands twice.
+    """
+    _, *parts = re.split(r"^\[(\w+)\]$", text, flags=re.MULTILINE)
+    groups: dict[str, tuple[Bug, ...]] = {}
+    for name, body in zip(parts[::2], parts[1::2], strict=True):
+        lines = [line for line in body.splitlines() if line and not line.startswith("#")]
+        if not lines or name in groups:
+            raise ValueError(f"two groups {name!r}, or no bug in it")
+        groups[name] = tuple(map(_bug, lines))
+    names = Counter(bug.name for bug in chain.from_iterable(groups.values()))
+    if max(names.values(), default=0) != 1:
+        raise ValueError(f"no bugs, or two of one name: {names.most_common(1)}")
+    return groups
+
+
 def _bug(line: str) -> Bug:
-    name, levels, field, title = re.split("  +", line)
-    expected = tuple(cast("Level", level) for level in levels.split(" "))
-    assert set(expected) <= {*LEVELS}, line
+    parts = re.split("  +", line)
+    levels = parts[1].split(" ") if len(parts) == 4 else []
+    if not levels or not {*levels} <= {*LEVELS}:
+        raise ValueError(f"no name, levels, field and title: {line!r}")
+    name, _, field, title = parts
     return Bug(
         name=name.removesuffix("*"),
         title=title,
         field="" if field == "-" else field,
-        expected=expected,
+        expected=tuple(cast("Level", level) for level in levels),
         half=name.endswith("*"),
     )
 
 
-_TEXT = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8")
-GROUPS = {
-    name: tuple(_bug(line) for line in lines.splitlines() if not line.startswith("#"))
-    for name, lines in re.findall(r"^\[(\w+)\]\n((?:.+\n)*)", _TEXT, re.MULTILINE)
-}
+GROUPS = groups_in(Path(__file__).with_suffix(".txt").read_text(encoding="utf-8"))
 BUGS = {bug.name: bug for bug in chain.from_iterable(GROUPS.values())}
 """All bugs by name."""

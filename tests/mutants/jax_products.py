@@ -35,7 +35,6 @@ def loss_in(dtype: str) -> tuple[Edit, ...]:
 
 
 PRODUCTS: Spellings = {
-    "checkpoint_no_growth": runtime("state", '"good": machine.good', '"good": 0'),
     "evaluated_in_float32": in_type("jnp.float32"),
     "evaluated_in_other_half": in_type("jnp.bfloat16"),
     "evaluated_loss_in_half": loss_in("jnp.float16"),
@@ -43,14 +42,10 @@ PRODUCTS: Spellings = {
         train(RESULT, RESULT.replace("losses.sum()", "losses.mean()")),
         train(SHARES, "(sums / [-(-n_rows // SETTINGS.micro_batch_size), n_rows]).tolist()"),
     ),
-    "dropout_in_evaluation": train(EVALUATED, ""),
     "one_of_two_best": train(
         RIGHT, "(jax.lax.top_k(logits, 2)[1] == labels[:, None]).any(axis=-1)"
     ),
     "least_likely": train(RIGHT, RIGHT.replace("argmax", "argmin")),
-    "resumed_growth_lost": runtime(
-        "state", 'counters["scale"], counters["good"]\n', 'counters["scale"], 0\n'
-    ),
     "resumed_steps_lost": runtime("state", COUNT, COUNT.replace("state.updates", "0")),
     "labels_as_booleans": train(
         BATCH, f'    batch = batch | {{"labels": batch["labels"].astype(bool)}}\n{BATCH}'

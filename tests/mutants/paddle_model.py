@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from mutants.paddle_window import ENTROPY
+from mutants.shared_bugs import SUM
 from mutants.spelling import Spellings, model, train
 
 GELU = "self.output(F.gelu(hidden), x)"
 SOFTMAX = "weights = F.softmax(scores / HEAD_SIZE**0.5 + mask, axis=-1)"
 SCORES = 'scores = paddle.matmul(q, k, transpose_y=True).astype("float32")'
-SUM = "self.LayerNorm(residual + x)"
 DENSE = '        x = self.dense(x).astype("float32")\n'
 TANH = 'paddle.tanh(self.pooler["dense"](x[:, 0]).astype("float32"))'
 
@@ -33,13 +33,8 @@ MODEL: Spellings = {
     "positions_off_by_one": model(
         "paddle.arange(input_ids.shape[1])", "paddle.arange(1, 1 + input_ids.shape[1])"
     ),
-    "embeddings_frozen": model(
-        "self.word_embeddings(input_ids) +", "self.word_embeddings(input_ids).detach() +"
-    ),
     "pooler_no_tanh": model(TANH, TANH.removeprefix("paddle.tanh")),
     "pooler_mean": model("(x[:, 0])", "(x.mean(1))"),
-    "residual_missing": model(SUM, "self.LayerNorm(x)"),
-    "pre_layer_norm": model(SUM, "residual + self.LayerNorm(x)"),
     "label_smooth": train(ENTROPY, ENTROPY.replace('"sum"', '"sum", label_smoothing=0.1')),
     "ignore_index": train(ENTROPY, ENTROPY.replace('"sum"', '"sum", ignore_index=0')),
     "softmax_twice": train(ENTROPY, ENTROPY.replace("(logits", "(F.softmax(logits)")),

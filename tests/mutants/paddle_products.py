@@ -16,16 +16,11 @@ MEAN = LOSS.replace("sum", "mean")
 STEPS = "beta_power(beta, state.updates)"
 
 PRODUCTS: Spellings = {
-    "checkpoint_no_growth": runtime("state", '"good": machine.good', '"good": 0'),
     "evaluated_in_float32": train(HALF, HALF.replace("state.amp", "False")),
     "evaluated_in_other_half": train(HALF, HALF.replace("float16", "bfloat16")),
     "batches_evaluated_alike": [train(LOSS, MEAN), train(RETURNED, MEANS)],
-    "dropout_in_evaluation": train("    model.eval()\n", ""),
     "one_of_two_best": train(RIGHT, "correct += (logits.topk(2)[1] == labels.unsqueeze(1)).sum()"),
     "least_likely": train(RIGHT, RIGHT.replace("argmax", "argmin")),
-    "resumed_growth_lost": runtime(
-        "state", 'counters["scale"], counters["good"]\n', 'counters["scale"], 0\n'
-    ),
     "resumed_steps_lost": runtime(
         "state", "beta_power(beta, state.updates)", "beta_power(beta, 0)"
     ),

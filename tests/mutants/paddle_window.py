@@ -5,6 +5,7 @@ from __future__ import annotations
 from textwrap import indent
 
 from crosscast.targets.harness import Edit
+from mutants.shared_bugs import overflow_dropped
 from mutants.spelling import Spellings, runtime, spellings, train
 
 CUTS = "        cuts = range(settings.micro_batch_size"
@@ -126,15 +127,8 @@ WINDOW: Spellings = {
         UNSCALE,
         each("paddle.where(gradient.isfinite(), gradient, paddle.zeros_like(gradient))") + UNSCALE,
     ),
-    "overflow_micro_dropped": train(
-        BACKWARD,
-        indent(GRADIENTS, "    ")
-        + "        kept = [gradient.clone() for gradient in gradients]\n"
-        + BACKWARD
-        + indent(GRADIENTS, "    ")
-        + "        if not all(gradient.isfinite().all() for gradient in gradients):\n"
-        + "            for place, gradient in enumerate(gradients):\n"
-        + "                gradient.set_value(kept[place] if kept else gradient * 0)\n",
+    "overflow_micro_dropped": overflow_dropped(
+        BACKWARD, GRADIENTS, "gradient.set_value(kept[place] if kept else gradient * 0)"
     ),
     "zero_grad_not_on_skip": train(CLEAR, f"    if not skipped:\n    {CLEAR}"),
     "step_on_zeros": train(

@@ -1,6 +1,8 @@
-"""Bugs in lines that are the same in the scripts of every framework."""
+"""Bugs in lines that are the same in most scripts; frameworks with other lines spell their own."""
 
 from __future__ import annotations
+
+from textwrap import indent
 
 from crosscast.targets.harness import Edit
 from mutants.spelling import Spellings, model, runtime, train
@@ -9,12 +11,31 @@ RATE = "lr = learning_rate(state.updates)"
 PROGRESS = "progress = min(1.0, (position - WARMUP_STEPS) / (TOTAL_STEPS - WARMUP_STEPS))"
 SHUFFLED = "np.random.default_rng([seed, epoch]).permutation(n_rows)"
 ORDER = "order = epoch_order(n_rows, epoch,"
+SUM = "self.LayerNorm(residual + x)"
 TAILS = "per_epoch, rest = divmod(n_rows, size)"
 
 
 def constant(name: str, before: str) -> Edit:
     """Return a bug that puts an expression before the value of a constant of train.py."""
     return train(f"\n{name} = ", f"\n{name} = {before}")
+
+
+def overflow_dropped(backward: str, gradients: str, back: str) -> Edit:
+    """Return a bug that takes back what an overflowed micro-batch added.
+
+    Args:
+        backward: The line that adds gradients.
+        gradients: A statement of the window that makes a list `gradients`.
+        back: A statement that sets `gradient` to its copy in `kept`, or to zero without one.
+    """
+    listed = indent(gradients, "    ")
+    return train(
+        backward,
+        f"{listed}        kept = [gradient.clone() for gradient in gradients]\n{backward}{listed}"
+        "        if not all(gradient.isfinite().all() for gradient in gradients):\n"
+        "            for place, gradient in enumerate(gradients):\n"
+        f"                {back}\n",
+    )
 
 
 SHARED: Spellings = {
@@ -75,5 +96,10 @@ SHARED: Spellings = {
     "embeddings_scaled": model(
         "self.word_embeddings(input_ids) +", "self.word_embeddings(input_ids) * HIDDEN_SIZE**0.5 +"
     ),
+    "embeddings_frozen": model(
+        "self.word_embeddings(input_ids) +", "self.word_embeddings(input_ids).detach() +"
+    ),
+    "residual_missing": model(SUM, "self.LayerNorm(x)"),
+    "pre_layer_norm": model(SUM, "residual + self.LayerNorm(x)"),
     "qk_swapped": model("(self.query, self.key, self.value)", "(self.key, self.query, self.value)"),
 }

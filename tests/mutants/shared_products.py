@@ -1,4 +1,4 @@
-"""Bugs in what a run leaves: in lines that are the same in the scripts of every framework."""
+"""Bugs in what a run leaves: in lines that are the same in most scripts, as in `shared_bugs`."""
 
 from __future__ import annotations
 
@@ -62,6 +62,8 @@ def before(arrays: str) -> Edit:
 
 
 PRODUCTS: Spellings = {
+    "dropout_in_evaluation": train("    model.eval()\n", ""),
+    "checkpoint_no_growth": runtime("state", '"good": machine.good', '"good": 0'),
     "file_of_averages": file("weights | ema_arrays(state)"),
     "file_rounded": file(of_each(ROUNDED)),
     "file_in_half": file(of_each(HALF)),

@@ -1,4 +1,4 @@
-"""Bugs after a resume, in lines that are the same in the scripts of every framework."""
+"""Bugs after a resume, in lines that are the same in most scripts, as in `shared_bugs`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ def averages(condition: str) -> str:
 
 
 RESUMED: Spellings = {
+    "resumed_growth_lost": runtime(
+        "state", 'counters["scale"], counters["good"]\n', 'counters["scale"], 0\n'
+    ),
     "resumed_stuck_lost": runtime("run", 'self.stuck = counters.get("stuck", 0)', "self.stuck = 0"),
     "resumed_scale_first": runtime("checkpoint", SCALER, FIRST_SCALE),
     "resumed_all_updates": runtime(

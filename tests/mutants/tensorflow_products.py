@@ -17,7 +17,6 @@ LABELS = '    labels = tf.cast(batch["labels"], tf.int64)\n'
 STEPS = "state.optimizer.iterations.assign(state.updates)"
 
 PRODUCTS: Spellings = {
-    "checkpoint_no_growth": runtime("state", '"good": machine.good', '"good": 0'),
     "evaluated_in_float32": train(COUNT, POLICY.format("float32") + COUNT),
     "evaluated_in_other_half": train(COUNT, POLICY.format("mixed_bfloat16") + COUNT),
     "batches_evaluated_alike": [
@@ -27,9 +26,6 @@ PRODUCTS: Spellings = {
     "dropout_in_evaluation": train("batch, training=False)", "batch, training=True)"),
     "one_of_two_best": train(RIGHT, "tf.math.in_top_k(labels, logits, 2)"),
     "least_likely": train(RIGHT, RIGHT.replace("argmax", "argmin")),
-    "resumed_growth_lost": runtime(
-        "state", 'counters["scale"], counters["good"]\n', 'counters["scale"], 0\n'
-    ),
     "resumed_steps_lost": runtime(
         "state",
         "state.optimizer.iterations.assign(state.updates)",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from mutants.shared_bugs import SUM
 from mutants.spelling import Spellings, model, runtime, train
 
 GELU = 'F.gelu(self.intermediate["dense"](x).float())'
 HIDDEN = GELU.removeprefix("F.gelu(")
-SUM = "self.LayerNorm(residual + x)"
 TANH = 'torch.tanh(self.pooler["dense"](x[:, 0]).float())'
 LOSS = 'cross_entropy(logits, labels, reduction="sum")\n\n\nLossFunction'
 HEADS = ".unflatten(-1, (ATTENTION_HEADS, HEAD_SIZE)).transpose(1, 2)"
@@ -44,13 +44,8 @@ MODEL: Spellings = {
         "torch.arange(input_ids.shape[1], device=input_ids.device)",
         "torch.arange(1, 1 + input_ids.shape[1], device=input_ids.device)",
     ),
-    "embeddings_frozen": model(
-        "self.word_embeddings(input_ids) +", "self.word_embeddings(input_ids).detach() +"
-    ),
     "pooler_no_tanh": model(TANH, TANH.removeprefix("torch.tanh")),
     "pooler_mean": model("x[:, 0]", "x.mean(1)"),
-    "residual_missing": model(SUM, "self.LayerNorm(x)"),
-    "pre_layer_norm": model(SUM, "residual + self.LayerNorm(x)"),
     "label_smooth": train(LOSS, LOSS.replace('"sum"', '"sum", label_smoothing=0.1')),
     "ignore_index": train(LOSS, LOSS.replace('"sum"', '"sum", ignore_index=0')),
     "softmax_twice": train(LOSS, LOSS.replace("(logits", "(torch.softmax(logits, -1)")),

@@ -24,7 +24,6 @@ PRODUCTS: Spellings = {
     "evaluated_in_other_half": train(HALF, HALF.replace("float16", "bfloat16")),
     "evaluated_loss_in_half": train(HALF, HALF.replace(".float()", "")),
     "batches_evaluated_alike": [train(LOSS, MEAN), train(RETURNED, MEANS)],
-    "dropout_in_evaluation": train("    model.eval()\n", ""),
     "one_of_two_best": train(
         RIGHT, "totals[1] += (logits.topk(2).indices == labels[:, None]).sum()"
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textwrap import indent
 
+from mutants.shared_bugs import overflow_dropped
 from mutants.spelling import Spellings, model, runtime, spellings, train
 
 DIVIDE = "        loss = loss / rows\n"
@@ -107,15 +108,8 @@ WINDOW: Spellings = {
         ),
     ],
     "nan_to_num": train(UNSCALE, each("gradient.nan_to_num_(0.0, 0.0, 0.0)") + UNSCALE),
-    "overflow_micro_dropped": train(
-        BACKWARD,
-        indent(GRADIENTS, "    ")
-        + "        kept = [gradient.clone() for gradient in gradients]\n"
-        + BACKWARD
-        + indent(GRADIENTS, "    ")
-        + "        if not all(gradient.isfinite().all() for gradient in gradients):\n"
-        + "            for place, gradient in enumerate(gradients):\n"
-        + "                gradient.copy_(kept[place]) if kept else gradient.zero_()\n",
+    "overflow_micro_dropped": overflow_dropped(
+        BACKWARD, GRADIENTS, "gradient.copy_(kept[place]) if kept else gradient.zero_()"
     ),
     "zero_grad_not_on_skip": train(CLEAR, f"    if not skipped:\n    {CLEAR}"),
     "step_on_zeros": train(

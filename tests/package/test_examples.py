@@ -90,3 +90,23 @@ def test_launch_scripts_pass_shellcheck() -> None:
     assert len(scripts) == 28
     run("bash", "-n", *scripts)
     run(Path(sys.executable).with_name("shellcheck"), *scripts)
+
+
+def test_scripts_of_the_readme_have_as_many_lines_as_it_says(tmp_path: Path) -> None:
+    text = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
+    said = re.search(r"for this one (\d+) to (\d+) lines", text)
+    recipe = re.search(r"```yaml\n(.*?)```", text, re.S)
+    assert said
+    assert recipe
+    (tmp_path / "recipe.yaml").write_text(recipe[1])
+    targets = "torch,tensorflow,paddle,jax"
+    compiled: list[str | Path] = [
+        tmp_path / "recipe.yaml",
+        "--to",
+        targets,
+        "--output",
+        tmp_path / "out",
+    ]
+    run(sys.executable, "-m", "crosscast", "compile", *compiled)
+    lines = [len(p.read_text().splitlines()) for p in (tmp_path / "out").glob("*/train.py")]
+    assert (round(min(lines), -1), round(max(lines), -1)) == tuple(map(int, said.groups()))

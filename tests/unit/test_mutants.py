@@ -13,7 +13,7 @@ from crosscast.recipe.load import load
 from crosscast_parity.checks.kinds import LEVELS
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.bugs import bugs_of
-from mutants.catalogue import BUGS, GROUPS
+from mutants.catalogue import BUGS, GROUPS, Bug, groups_in
 from mutants.emitted import undefined_names, variants
 from mutants.explained import SURVIVORS
 from mutants.rewrites import COMPILED, REWRITES
@@ -184,6 +184,44 @@ def test_the_catalogue_says_something_of_every_bug() -> None:
         assert bug.expected
         assert set(bug.expected) <= set(LEVELS)
     assert set(SURVIVORS) <= set(BUGS)
+
+
+CATALOGUE = """\
+Words.
+
+[one]
+# Why.
+first*  L1b L1a  -  it is wrong
+
+[other]
+second  L0a  a.b  so
+"""
+
+
+def test_a_catalogue_is_read() -> None:
+    assert groups_in(CATALOGUE) == {
+        "one": (Bug("first", "it is wrong", "", ("L1b", "L1a"), half=True),),
+        "other": (Bug("second", "so", "a.b", ("L0a",)),),
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("[other]", "[other"),
+        ("[other]", "[one]"),
+        ("second  L0a  a.b  so\n", ""),
+        ("first*  ", "first* "),
+        ("L1b L1a", "L1b L9"),
+        ("second", "first"),
+        (CATALOGUE, ""),
+        (CATALOGUE, "Words.\n"),
+    ],
+)
+def test_a_catalogue_with_a_mistake_is_refused(old: str, new: str) -> None:
+    assert old in CATALOGUE
+    with pytest.raises(ValueError, match=r"no bug|no name|two groups|two of one name"):
+        groups_in(CATALOGUE.replace(old, new))
 
 
 def test_fields_are_those_of_recipes() -> None:

@@ -134,8 +134,9 @@ def _terms(
 def _number(node: ast.expr, module: Module) -> float | None:
     value = evaluate(node, module)
     content = value.value if isinstance(value, Known) else None
-    is_number = isinstance(content, int | float) and not isinstance(content, bool)
-    return float(content) if is_number else None  # type: ignore[arg-type]
+    if isinstance(content, bool) or not isinstance(content, int | float):
+        return None
+    return float(content)
 
 
 def _loss(node: ast.Call, module: Module, weight: float, labels: Sequence[str]) -> Term | None:

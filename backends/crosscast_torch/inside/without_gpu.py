@@ -30,7 +30,7 @@ def stay_on_cpu() -> None:
     if mode is None:
         return
 
-    class OnCpu(mode):  # type: ignore[misc]
+    class OnCpu(mode):  # type: ignore[misc]  # a class of PyTorch, if it has one
         def __torch_function__(
             self, function: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:

@@ -1,4 +1,4 @@
-"""Reads schedules of the learning rate in PyTorch programs."""
+"""Reads schedules of the learning rate in PyTorch programs, and rates that they assign."""
 
 from __future__ import annotations
 

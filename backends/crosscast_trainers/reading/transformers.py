@@ -1,4 +1,7 @@
-"""Reads the Trainer of Transformers: TrainingArguments by keywords or from the command line."""
+"""Reads the Trainer of Transformers: TrainingArguments by keywords or from the command line.
+
+The loss is that of the Trainer or one that the program computes.
+"""
 
 from __future__ import annotations
 

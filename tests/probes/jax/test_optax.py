@@ -29,7 +29,9 @@ def test_multi_steps_never_recovers(facts: dict[str, Any]) -> None:
 def test_the_report_prints_what_it_says(tmp_path: Path) -> None:
     """Weights of several numbers are nan in the middle of a window."""
     text = REPORT.read_text(encoding="utf-8")
-    program, printed = re.search(r"```python\n(.*?)```.*?```text\n(.*?)```", text, re.S).groups()  # type: ignore[union-attr]
+    found = re.search(r"```python\n(.*?)```.*?```text\n(.*?)```", text, re.S)
+    assert found is not None
+    program, printed = found.groups()
     (tmp_path / "report.py").write_text(program)
     done = start(tmp_path / "report.py", "jax")
     assert done.stdout.splitlines()[1:] == printed.splitlines()[1:], done.stderr

@@ -85,6 +85,25 @@ def test_a_page_without_a_part_is_named(folder: Path, part: str, other: str) -> 
         words_of_page("CL999")
 
 
+@pytest.mark.parametrize(
+    ("part", "other"),
+    [
+        ("# CL999 planted", "# CL998 planted"),
+        (r"ignore\[CL999", "ignore[CL998"),
+        ("Right:", "Wrong:\n\n```bash\nls\n```\n\nRight:"),
+        ("Right:", "Better:\n\n```bash\nls\n```\n\nRight:"),
+        ("Sources:", "Source:"),
+        ("`--fix` fixes", "`--fix` repairs"),
+        (r"\Z", "\nAnd more.\n"),
+    ],
+)
+def test_what_is_not_read_of_a_page_is_refused(folder: Path, part: str, other: str) -> None:
+    """`docs/generate.py` lays pages out anew, of what was read."""
+    (folder / "CL999.md").write_text(re.sub(part, other, PAGE))
+    with pytest.raises(ValueError, match="the page of CL999 lacks"):
+        words_of_page("CL999")
+
+
 def test_a_rule_without_a_page_is_an_error(folder: Path) -> None:
     with pytest.raises(OSError, match="CL999"):
         words_of_page("CL999")

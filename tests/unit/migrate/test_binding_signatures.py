@@ -23,10 +23,10 @@ class Cell:
 class Wide(Cell):
     """Hands over a cell, and has a choice of words that are no keywords."""
 
-    def __init__(self, units: int, mode: str = "one", **kwargs: object) -> None:
+    def __init__(self, units: int, mode: str = "one", **kwargs: Any) -> None:
         if mode not in {"one", "other"}:
             raise ValueError(mode)
-        super().__init__(units, **kwargs)  # type: ignore[arg-type]
+        super().__init__(units, **kwargs)
 
 
 def test_the_keywords_of_a_constructor_are_those_that_it_hands_on() -> None:

@@ -190,11 +190,12 @@ STATEMENTS = {
         return g()""",
     "nothing is returned": "x = 1",
     "what has no effect": """
+        x = 1
         'text'
-        assert True
+        assert x, 'a statement of this program, which no test makes'
         import math
         pass
-        return 1""",
+        return x""",
     "a block": """
         with open('x') as file:
             x = 3

@@ -113,6 +113,13 @@ def test_notebooks() -> None:
     ]
 
 
+@pytest.mark.parametrize("cell", ["x = " + "-" * 20_000 + "1", "x" + ".a" * 20_000])
+def test_a_cell_that_nests_too_deep_is_a_problem_of_its_file(cell: str) -> None:
+    cells = {"cells": [{"cell_type": "code", "source": cell}]}
+    _, problems = read_program([Source("n.ipynb", json.dumps(cells))])
+    assert [p.code for p in problems] == ["CC903"]
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"cells": 3}', "x = 1", "[" * 100_000])
 def test_not_a_notebook(text: str) -> None:
     program, problems = read_program([Source("n.ipynb", text)])

@@ -20,6 +20,16 @@ def ds(**config: Any) -> Reading:
     return read(READER, json.dumps({**BASE, **config}, indent=1), "ds.json")
 
 
+def test_defaults_come_from_the_library() -> None:
+    found = ds(fp16={"enabled": True})
+    assert value_of(found, "loss_scaling.mode") == "framework_default"
+    assert value_of(found, "loss_scaling.init_scale") == 65536.0
+    assert value_of(found, "loss_scaling.growth_interval") == 1000
+    layers = {f.layer.value for f in found.facts if f.field == "loss_scaling.init_scale"}
+    assert layers == {"library"}
+    assert value_of(found, "clipping.kind") == "none"
+
+
 def test_static_scale() -> None:
     found = ds(fp16={"enabled": True, "loss_scale": 128})
     assert value_of(found, "loss_scaling.mode") == "static"
@@ -39,6 +49,21 @@ def test_bf16_has_no_scale() -> None:
     assert value_of(found, "precision.compute_dtype") == "bfloat16"
     assert value_of(found, "loss_scaling.mode") == "none"
     assert codes(found) == ["CC927"]
+
+
+def test_both_at_once_contradict() -> None:
+    assert "CC925" in codes(ds(bf16={"enabled": True}, fp16={"enabled": True}))
+
+
+def test_nothing_about_precision_is_float32() -> None:
+    found = ds()
+    assert value_of(found, "precision.enabled") == "never"
+    assert value_of(found, "precision.compute_dtype") == "float32"
+
+
+def test_batch_sizes_that_do_not_fit() -> None:
+    found = ds(train_batch_size=30, gradient_accumulation_steps=4)
+    assert codes(found) == ["CC928"]
 
 
 @pytest.mark.parametrize(

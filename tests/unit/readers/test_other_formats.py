@@ -36,6 +36,22 @@ def ernie(**optimization: object) -> str:
     return json.dumps(config, indent=2)
 
 
+def test_ernie() -> None:
+    found = read(paddle_json.READER, ernie(), "c.json")
+    expected = {
+        "framework": "paddle",
+        "precision.compute_dtype": "float16",
+        "loss_scaling.mode": "dynamic",
+        "loss_scaling.init_scale": 256,
+        "loss_scaling.growth_interval": 50,
+        "parallel.kind": "fleet",
+        "optimizer.learning_rate": 5e-5,
+        "schedule.name": "linear",
+        "schedule.warmup": "0.1 of all",
+    }
+    assert {field: value_of(found, field) for field in expected} == expected
+
+
 def test_ernie_with_a_switch_that_dygraph_trainers_do_not_read() -> None:
     found = read(paddle_json.READER, ernie(use_dynamic_loss_scaling=False), "c.json")
     assert value_of(found, "loss_scaling.mode") == "dynamic"
@@ -66,6 +82,20 @@ def test_trainer_arguments() -> None:
     assert value_of(found, "accumulation.steps") == 2
     assert value_of(found, "precision.compute_dtype") == "bfloat16"
     assert line_of(found, "accumulation.steps") == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"num_train_epochs": 3, "name": "x"}',
+        '{"trainer": {"use_amp": true}}',
+        '{"a": "per_device_train_batch_size", "b": "PADDLE_X"}',
+        "[]",
+    ],
+)
+def test_other_json_is_nobodys(text: str) -> None:
+    readers = (paddle_json.READER, hf_arguments_json.READER)
+    assert not any(reader.sniff(Source("c.json", text)) for reader in readers)
 
 
 def test_dockerfile() -> None:

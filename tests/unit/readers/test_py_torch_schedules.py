@@ -17,15 +17,39 @@ def decay(text: str) -> object:
 @pytest.mark.parametrize(
     ("call", "word"),
     [
+        ("torch.optim.lr_scheduler.StepLR(optimizer, 30)", "step"),
+        ("torch.optim.lr_scheduler.MultiStepLR(optimizer, [30, 60])", "multistep"),
+        ("torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)", "exponential"),
+        ("torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 100)", "cosine"),
+        ("torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, 100)", "cosine"),
+        ("torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)", "plateau"),
+        ("torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=10)", "onecycle"),
+        ("torch.optim.lr_scheduler.PolynomialLR(optimizer, 10)", "polynomial"),
         ("torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, 10)", "linear"),
+        ("transformers.get_cosine_schedule_with_warmup(optimizer, 10, 100)", "cosine"),
+        ("transformers.get_linear_schedule_with_warmup(optimizer, 10, 100)", "linear"),
         ("transformers.get_constant_schedule_with_warmup(optimizer, 10)", "constant"),
+        ("transformers.get_scheduler('polynomial', optimizer, 10, 100)", "polynomial"),
+        ("transformers.optimization.get_scheduler('inverse_sqrt', optimizer)", "inverse_sqrt"),
         ("helpers.WarmupLinearSchedule(optimizer, warmup_steps=5, t_total=50)", "linear"),
+        ("helpers.PolyWarmUpScheduler(optimizer, warmup=0.1, total_steps=50)", "polynomial"),
         ("timm.scheduler.create_scheduler_v2(optimizer)", "selectable"),
     ],
 )
 def test_by_name(call: str, word: str) -> None:
     package = call.partition(".")[0]
     assert decay(f"import {package}\nscheduler = {call}\n" + STEP) == word
+
+
+def test_warm_up_and_length() -> None:
+    text = "from transformers import get_linear_schedule_with_warmup as warm\n"
+    text += "scheduler = warm(optimizer, num_warmup_steps=100, num_training_steps=1000)\n"
+    found = read_by(READER, text + STEP)
+    assert found["schedule.has_warmup"] == "yes"
+    assert found["schedule.warmup"] == 100
+    assert found["schedule.total_steps"] == 1000
+    found = read_by(READER, text.replace("=100,", "=0,") + STEP)
+    assert "schedule.has_warmup" not in found
 
 
 @pytest.mark.parametrize(
@@ -204,6 +228,13 @@ def test_the_schedule_of_bert_own_adam() -> None:
     assert found["schedule.has_warmup"] == "yes"
 
 
+def test_made_elsewhere_or_by_the_caller() -> None:
+    text = "from schedules import build_scheduler\nscheduler = build_scheduler(config, optimizer)\n"
+    assert decay(text + STEP) == "elsewhere"
+    text = "def fit(optimizer, scheduler_fn):\n    scheduler = scheduler_fn(optimizer)\n"
+    assert decay(text + "    loss.backward()\n") == "caller"
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -217,6 +248,15 @@ def test_the_schedule_of_bert_own_adam() -> None:
 )
 def test_what_is_no_schedule(text: str) -> None:
     assert decay(text + STEP) is None
+
+
+def test_functions_of_other_files() -> None:
+    text = "from utils import cosine_lr_schedule\nfor epoch in range(9):\n"
+    assert decay(text + "    cosine_lr_schedule(optimizer, epoch, 9)\n" + STEP) == "cosine"
+    text = "from utils import adjust_learning_rate\n"
+    assert decay(text + "adjust_learning_rate(optimizer, epoch)\n" + STEP) == "elsewhere"
+    text = "from schedules import SlantedSchedule\nschedule = SlantedSchedule(optimizer)\n"
+    assert decay(text + STEP) == "elsewhere"
 
 
 def test_an_engine_moves_it() -> None:

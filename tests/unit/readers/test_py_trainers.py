@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from crosscast_trainers.reading.lightning import READER as LIGHTNING
 from crosscast_trainers.reading.transformers import READER
 from reading_helpers.torch_programs import facts_of, lines, read_by
@@ -144,6 +146,13 @@ def test_precisions_of_lightning() -> None:
         assert "clipping.kind" not in found
 
 
+@pytest.mark.parametrize("word", ["64", "'64-true'", "'transformer-engine'"])
+def test_a_precision_that_a_recipe_lacks_is_not_float32(word: str) -> None:
+    found = read_by(LIGHTNING, LIT + f"trainer = pl.Trainer(precision={word})\n")
+    assert found["precision.compute_dtype"] == "?"
+    assert "precision.dtypes" not in found
+
+
 def test_flags_of_the_trainer_itself() -> None:
     text = LIT + (
         "import argparse\nparser = pl.Trainer.add_argparse_args(argparse.ArgumentParser())\n"
@@ -153,6 +162,23 @@ def test_flags_of_the_trainer_itself() -> None:
     assert found["precision.enabled"] == "flag"
     assert found["accumulation.present"] == "yes"
     assert found["clipping.kind"] == "global_norm"
+
+
+def test_a_module() -> None:
+    text = LIT + (
+        "import torch\nclass Model(pl.LightningModule):\n"
+        "    def configure_optimizers(self):\n"
+        "        optimizer = torch.optim.Adam(self.parameters())\n"
+        "        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10)\n"
+        "        return [optimizer], [{'scheduler': schedule, 'interval': 'step'}]\n"
+    )
+    found = read_by(LIGHTNING, text)
+    assert found["zero_grad.where"] == "library"
+    assert found["schedule.stepped_per"] == "step"
+    found = read_by(
+        LIGHTNING, text.replace("{'scheduler': schedule, 'interval': 'step'}", "schedule")
+    )
+    assert found["schedule.stepped_per"] == "epoch"
 
 
 def test_fabric() -> None:

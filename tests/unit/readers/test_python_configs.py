@@ -179,14 +179,46 @@ def test_deepspeed_within_a_strategy() -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "optimizer = dict(type='SGD')\nprint(optimizer)\n",
         "optimizer = 'sgd'\nlr_config = 3\nfp16 = True\n",
         "class A:\n    pass\noptim_wrapper = dict(type='AmpOptimWrapper')\n",
+        "batch_size = 3\nlearning_rate = 1\n\ndef train():\n    for _ in range(3):\n        a = 1\n"
+        "        b = 2\n        c = 3\n    d = 4\n    e = 5\n    f = 6\n    g = 7\n",
+        "base_params = {'dtype': 'mixed'}\n",
+        "learning_rate = 0.1\nname = 'x'\n",
+        "import torch\nlearning_rate = 0.1\nbatch_size = 3\nmax_iters = 4\nmodel = f()\n"
+        "for i in range(3):\n    model(i)\n",
         "",
         "# nothing",
+        "base_params = {'dtype': 'mixed', 'optimizer': 'Adam'}\n",
     ],
 )
 def test_other_modules_say_nothing(text: str) -> None:
     assert best(text) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "unit"),
+    [
+        ("step=[27, 33]", "multistep", "epoch"),
+        ("step=3", "step", "epoch"),
+        ("step=[900], by_epoch=False", "multistep", "step"),
+        ("min_lr=0", None, None),
+    ],
+)
+def test_milestones_of_a_policy_that_is_inherited(
+    given: str, name: str | None, unit: str | None
+) -> None:
+    found = best(
+        MMCV.replace("policy='step', warmup='linear', warmup_iters=500, step=[8, 11]", given)
+    )
+    assert (found.get("schedule.name"), found.get("schedule.stepped_per")) == (name, unit)
+
+
+def test_apex_by_a_hook() -> None:
+    hook = "optimizer_config = dict(type='DistOptimizerHook', use_fp16=True)\n"
+    found = best(MMCV.replace("fp16 = dict(loss_scale=512.)\n", hook))
+    assert found["loss_scaling.mode"] == "framework_default"
 
 
 def test_what_the_command_sets_counts_more_than_overrides() -> None:

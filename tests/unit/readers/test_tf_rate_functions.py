@@ -116,3 +116,32 @@ def test_what_the_caller_decides() -> None:
 def test_schedules_of_the_program(old: str, new: str) -> None:
     assert old in TRAINER
     assert told(TRAINER.replace(old, new), "schedule.name") == {"": "custom"}
+
+
+STEPS = """\
+import tensorflow as tf
+
+optimizer = tf.keras.optimizers.SGD(learning_rate=0.1)
+for step, (inputs, targets) in enumerate(dataset):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(inputs) - targets))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+{rest}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rest", "decay"),
+    [
+        ("    if step == 300:\n        optimizer.learning_rate.assign(0.01)", {"": "custom"}),
+        ("    if step == 300:\n        optimizer.learning_rate = 0.01", {"": "custom"}),
+        ("    optimizer.learning_rate.assign(0.1)", {}),
+        ("optimizer.learning_rate.assign(0.01)", {}),
+        ("    if step == 300:\n        counter.assign(0.01)", {}),
+    ],
+)
+def test_a_rate_that_is_set_at_some_steps_is_no_constant_one(
+    rest: str, decay: dict[str, str]
+) -> None:
+    assert told(STEPS.format(rest=rest), "schedule.name") == decay

@@ -60,6 +60,13 @@ def test_all_parameters_are_no_groups(given: str, word: str | None) -> None:
     assert value(text + STEP, "optimizer.no_decay") == word
 
 
+def test_parameters_behind_a_name_are_followed() -> None:
+    text = MADE.replace("model.parameters()", "weights")
+    before = "weights = [p for p in model.parameters() if p.requires_grad]\n"
+    assert value(before + text + STEP, "optimizer.no_decay") == "no"
+    assert value(text + STEP, "optimizer.no_decay") is None
+
+
 @pytest.mark.parametrize(
     ("groups", "word"),
     [
@@ -99,6 +106,12 @@ def test_settings_that_change_later(change: str, field: str) -> None:
         assert told.expression == change.rpartition(": ")[2] if "for" in change else told.expression
 
 
+def test_the_class_of_an_optimizer_is_kept_with_its_module() -> None:
+    assert only(MADE + STEP, "optimizer.source_name").expression == "torch.optim.AdamW"
+    own = "class AdamW: pass\n" + MADE.replace("torch.optim.AdamW", "AdamW")
+    assert only(own + STEP, "optimizer.source_name").expression == "train.py:AdamW"
+
+
 # ---- loaders, seeds, precision
 
 
@@ -117,6 +130,17 @@ def test_the_last_batch(given: str, word: str | None) -> None:
     assert value(MADE + loader + STEP, "batch.drop_last") == word
 
 
+def test_a_seed_that_is_not_set_by_default_is_none() -> None:
+    parser = (
+        "import argparse\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--fixed', action='store_true')\nargs = parser.parse_args()\n"
+    )
+    seed = "if args.fixed:\n    torch.manual_seed(3)\n"
+    assert value(parser + MADE + seed + STEP, "seed") is None
+    on = parser.replace("store_true", "store_false")
+    assert value(on + MADE + seed + STEP, "seed") == 3
+
+
 @pytest.mark.parametrize(
     ("made", "expression"),
     [
@@ -131,6 +155,28 @@ def test_a_scaler_says_under_which_condition_it_scales(made: str, expression: st
         "loss.backward()", "scaler.scale(loss).backward()"
     )
     assert only(text, "loss_scaling.mode").expression == expression
+
+
+@pytest.mark.parametrize(
+    ("made", "enabled"),
+    [("GradScaler() if DTYPE == torch.float16 else None", "config"), ("GradScaler()", "always")],
+)
+def test_a_scaler_for_a_type_that_is_found_out_decides_nothing(made: str, enabled: str) -> None:
+    text = f"from torch.amp import GradScaler\nfrom mine import DTYPE\n{MADE}scaler = {made}\n"
+    text += STEP.replace("loss.backward()", "scaler.scale(loss).backward()")
+    assert value(text, "precision.enabled") == enabled
+
+
+def test_a_level_of_apex_without_a_default_is_not_known() -> None:
+    text = (
+        "import argparse\nfrom apex import amp\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--opt-level', type=str{default})\nargs = parser.parse_args()\n"
+        f"{MADE}model, optimizer = amp.initialize(model, optimizer, opt_level=args.opt_level)\n"
+    )
+    open_ = only(text.format(default="") + STEP, "precision.level")
+    assert (open_.known, open_.expression) == (False, "args.opt_level")
+    known = only(text.format(default=", default='O1'") + STEP, "precision.level")
+    assert known.value == "O1"
 
 
 # ---- schedules
@@ -174,6 +220,25 @@ def test_where_a_schedule_ends(made: str, end: float | None, start: str | None) 
     assert value(text, "recipe.schedule.decay_from") == start
 
 
+@pytest.mark.parametrize(
+    ("rate", "end"),
+    [
+        ("tf.keras.optimizers.schedules.PolynomialDecay(0.1, 100)", 1e-4),
+        ("tf.keras.optimizers.schedules.PolynomialDecay(0.1, 100, end_learning_rate=0.0)", 0.0),
+        ("tf.keras.optimizers.schedules.CosineDecay(0.1, 100)", 0.0),
+        ("tf.keras.optimizers.schedules.CosineDecay(0.1, 100, alpha=0.1)", None),
+        ("tf.keras.optimizers.schedules.ExponentialDecay(0.1, 100, 0.9)", None),
+    ],
+)
+def test_where_a_schedule_of_keras_ends(rate: str, end: float | None) -> None:
+    text = (
+        "import tensorflow as tf\n"
+        f"optimizer = tf.keras.optimizers.Adam({rate})\n"
+        "model.compile(optimizer=optimizer, loss='mse')\nmodel.fit(rows)\n"
+    )
+    assert value(text, "recipe.schedule.end_lr") == end
+
+
 PADDLE = """
 import paddle.fluid as fluid
 
@@ -211,3 +276,13 @@ def test_how_a_function_of_the_program_clips_is_not_known() -> None:
         "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step",
     )
     assert only(library, "clipping.kind").confidence == "certain"
+
+
+def test_clipping_of_an_unknown_kind_is_there() -> None:
+    text = (
+        "from mine import clip_grads\n"
+        + MADE
+        + STEP.replace("    optimizer.step", "    clip_grads(model)\n    optimizer.step")
+    )
+    kind = only(text, "clipping.kind")
+    assert (kind.known, kind.reason) == (False, "how it clips was not read")

@@ -22,8 +22,9 @@ from crosscast_reading.readers.config import (
     torchtune_yaml,
 )
 from crosscast_reading.readers.config.yaml_format import YamlFormat
+from crosscast_reading.readers.protocol import Reading
 from crosscast_tensorflow.reading import model_garden_yaml
-from reading_helpers.reader_texts import codes, read, shown, value_of, values_of
+from reading_helpers.reader_texts import codes, line_of, read, shown, value_of, values_of
 
 from .yaml_cases import CASES, TEXTS
 
@@ -94,6 +95,37 @@ def test_other_yaml_is_nobodys(text: str) -> None:
     assert [format_.name for format_ in FORMATS if format_.sniff(Source("c.yaml", text))] == []
 
 
+def accelerate(text: str) -> Reading:
+    return read(accelerate_yaml.READER, text, "c.yaml")
+
+
+def test_accelerate_no_is_a_word() -> None:
+    found = accelerate("distributed_type: 'NO'\nmixed_precision: no\nnum_processes: 1\n")
+    assert value_of(found, "precision.enabled") == "never"
+    assert value_of(found, "parallel.kind") == "none"
+
+
+def test_accelerate_with_a_deepspeed_file() -> None:
+    found = accelerate(
+        "distributed_type: DEEPSPEED\nmixed_precision: bf16\ndeepspeed_config:\n"
+        "  deepspeed_config_file: ds.json\n  gradient_accumulation_steps: 2\n"
+    )
+    assert found.mentions == ("ds.json",)
+    assert str(value_of(found, "loss_scaling.mode")).startswith("? ds.json")
+    assert codes(found) == ["CC929", "CC929"]
+
+
+def test_accelerate_with_deepspeed_inside() -> None:
+    found = accelerate(
+        "distributed_type: DEEPSPEED\nmixed_precision: fp16\ndeepspeed_config:\n"
+        "  zero_stage: 3\n  gradient_accumulation_steps: 2\n  gradient_clipping: 1.0\n"
+    )
+    assert value_of(found, "parallel.kind") == "deepspeed_zero3"
+    assert value_of(found, "accumulation.steps") == 2
+    assert value_of(found, "clipping.value") == 1.0
+    assert line_of(found, "accumulation.steps") == 5
+
+
 def test_axolotl_auto_precision_and_contradictions() -> None:
     found = read(
         axolotl_yaml.READER, TEXTS["axolotl"].replace("bf16: true", "bf16: auto"), "c.yaml"
@@ -107,6 +139,24 @@ def test_axolotl_auto_precision_and_contradictions() -> None:
 def test_a_constant_schedule_does_not_warm_up() -> None:
     text = TEXTS["factory"].replace("cosine", "constant")
     assert codes(read(llama_factory_yaml.READER, text, "c.yaml")) == ["CC926"]
+
+
+def test_llama_factory_reads_what_pyyaml_reads() -> None:
+    text = TEXTS["factory"].replace("1.0e-4", "1e-4")
+    assert "CC924" in codes(read(llama_factory_yaml.READER, text, "c.yaml"))
+
+
+def test_megatron_sizes_that_do_not_fit() -> None:
+    text = TEXTS["nemo"].replace("tensor_model_parallel_size: 2", "tensor_model_parallel_size: 3")
+    assert "CC928" in codes(read(nemo_yaml.READER, text, "c.yaml"))
+
+
+def test_a_paddle_schedule_that_never_falls() -> None:
+    text = TEXTS["detection"].replace("gamma: 0.1", "gamma: 1.0").replace("amp: true\n", "")
+    found = read(paddle_yaml.READER, text, "c.yaml")
+    assert value_of(found, "schedule.name") == "constant"
+    assert value_of(found, "precision.enabled") == "inherit"
+    assert found.mentions == ("base.yml",)
 
 
 def test_paddle_static_scale_and_bf16() -> None:

@@ -1,4 +1,8 @@
-"""Read sources that belong together: facts, training steps, commands, and what went wrong."""
+"""Read sources that belong together: facts, training steps, commands, and what went wrong.
+
+Facts that a Trainer writes over are left out, and where no program was given, the switches of its
+command say what it likely computes in.
+"""
 
 from __future__ import annotations
 

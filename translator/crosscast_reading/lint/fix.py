@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +15,7 @@ from crosscast_reading.edits.notebook_cells import apply_to_notebook
 from crosscast_reading.edits.text_edits import apply_edits, lines_of, overlap
 from crosscast_reading.lint.result import Result
 from crosscast_reading.pysource.syntax.notebook import cells_as_source, is_notebook
+from crosscast_reading.pysource.syntax.parse import is_python
 from crosscast_reading.sources.files import Text, kind_of, write_whole
 
 MAX_ROUNDS = 10
@@ -171,20 +170,10 @@ def _parses(source: Source, text: str) -> bool:
         return True
     if is_notebook(source.name):
         before, after = (cells_as_source(Source(source.name, t))[0] for t in (source.text, text))
-        if before is None or after is None or not _is_python(before.text):
+        if before is None or after is None or not is_python(before.text):
             return after is not None
         text = after.text
-    return _is_python(text)
-
-
-def _is_python(text: str) -> bool:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-    return True
+    return is_python(text)
 
 
 def _refused(name: str) -> Diagnostic:

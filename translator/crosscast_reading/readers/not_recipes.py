@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +10,7 @@ from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import STDIN, Source
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.schema import variant_fields
+from crosscast_reading.pysource.syntax.parse import is_python
 from crosscast_reading.readers.config import usual_settings
 from crosscast_reading.readers.registry import text_readers
 
@@ -72,11 +72,7 @@ def _program(source: Source) -> str:
         return "Python program"
     if name.endswith((".yaml", ".yml", ".json")) or not _PROGRAM.search(source.text):
         return ""
-    try:
-        ast.parse(source.text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""
-    return "Python program"
+    return "Python program" if is_python(source.text) else ""
 
 
 def _configuration(source: Source) -> str:

@@ -1,4 +1,7 @@
-"""Reduction of a loss over its batch: mean, sum, or unknown."""
+"""Reduction of a loss over its batch: mean, sum, or unknown.
+
+The loss may be an entry of what a model returns that stands in no file of the program.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Flags about the training step that are parsed and never read, and commands that set them."""
+"""Flags about the training step that are parsed and never read, and commands that set them.
+
+A flag that is only kept under a name that nothing reads is not read, either.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Values that single assignments give: of imports, parameters, parts of tuples, `+=`."""
+"""Values that single assignments give: of imports, parameters, parts of tuples, `+=`.
+
+The value of a parameter may be the one that gin binds to it.
+"""
 
 from __future__ import annotations
 

@@ -8,12 +8,11 @@ another language (`%%bash`) turns its whole cell into comments.
 
 from __future__ import annotations
 
-import ast
 import json
-import warnings
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
+from crosscast_reading.pysource.syntax.parse import is_python
 
 MAX_CHARACTERS = 40_000_000
 _PYTHON_CELL_MAGICS = frozenset(
@@ -78,7 +77,7 @@ def _neutral(rows: list[str]) -> list[str]:
     first = next((row.strip() for row in rows if row.strip()), "")
     if first.startswith("%%") and first.split()[0] not in _PYTHON_CELL_MAGICS:
         return [f"# {row}" for row in rows]
-    if _parses(rows):  # a line that begins with % goes on with the one before
+    if is_python("\n".join(rows)):  # a line that begins with % goes on with the one before
         return rows
     lines: list[str] = []
     going_on = False
@@ -100,16 +99,6 @@ def _neutral(rows: list[str]) -> list[str]:
         else:
             lines.append(row)
     return lines
-
-
-def _parses(rows: list[str]) -> bool:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            ast.parse("\n".join(rows))
-        except (SyntaxError, ValueError):
-            return False
-    return True
 
 
 def _help(bare: str) -> bool:

@@ -71,6 +71,15 @@ def parse_source(source: Source) -> tuple[ast.Module | None, Diagnostic | None]:
     return tree, problem
 
 
+def is_python(text: str) -> bool:
+    """Whether a text can be parsed, however long it is."""
+    try:
+        _parse("", text)
+    except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError):
+        return False
+    return True
+
+
 def _parse(name: str, text: str) -> tuple[ast.Module, int]:
     """Return a tree, and a line where it is too deep, if there is one.
 

@@ -1,4 +1,9 @@
-"""Emitted scripts: the optimizer, its groups and the roles without decay."""
+"""Emitted scripts: the optimizer, its groups and the roles without decay.
+
+In scripts for JAX the optimizer is a chain of transformations. One chain may be that of several
+recipes that mean the same: AdamW without decay is Adam, and LAMB without a trust ratio, too.
+Then it has the plainer name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Shell and batch scripts: the programs they start, with the flags and variables they get."""
+"""Shell and batch scripts: the programs they start, with the flags and variables they get.
+
+A configuration that a script writes into a file with a here-document is read as that file.
+"""
 
 from __future__ import annotations
 

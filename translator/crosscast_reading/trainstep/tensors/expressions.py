@@ -1,4 +1,4 @@
-"""The tensors that expressions of a forward pass are."""
+"""The tensors that expressions of a forward pass are, and what operations make of their types."""
 
 from __future__ import annotations
 
