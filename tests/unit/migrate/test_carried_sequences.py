@@ -116,6 +116,7 @@ model.fit(x, labels)
 
 
 TWO = of("two").text
+_CLASSES = "            loss_class ="
 NOT_SUMS = {
     "an unknown loss": ("F.mse_loss(value.squeeze(-1), values)", "own(value, values)"),
     "a loss with a setting": (
@@ -125,6 +126,22 @@ NOT_SUMS = {
     "a weight that is learned": ("0.5 * loss_value", "model.weight * loss_value"),
     "labels that are computed": ("squeeze(-1), values)", "squeeze(-1), values / 2)"),
     "a sum of rows": ("squeeze(-1), values)", 'squeeze(-1), values, reduction="sum")'),
+    "a sum of classes": ("logits, classes)", 'logits, classes, reduction="sum")'),
+    "a sum of an object": (
+        "F.cross_entropy(logits, classes)",
+        'nn.CrossEntropyLoss(reduction="sum")(logits, classes)',
+    ),
+    "a third loss": (
+        "            optimizer.zero",
+        "            loss += penalty\n            optimizer.zero",
+    ),
+    "outputs that are scaled": (_CLASSES, "            value *= 0.5\n" + _CLASSES),
+    "outputs that are scaled in place": (_CLASSES, "            value.mul_(0.5)\n" + _CLASSES),
+    "outputs that are sometimes scaled": (
+        _CLASSES,
+        "            if scaled:\n                value = value * 0.5\n" + _CLASSES,
+    ),
+    "labels that are scaled": (_CLASSES, "            values /= 10\n" + _CLASSES),
 }
 
 
@@ -143,6 +160,10 @@ def test_a_sum_of_something_else_is_left_to_the_user(old: str, new: str) -> None
         ('data["x"]', "np.random.rand(80, 16)", "the rows need "),
         ('data["x"]', "prepared(data)", "the rows need"),
         ("TensorDataset(x, y)", "TensorDataset(x)", "a row has 1 arrays, not x, labels"),
+        ("dataset =", "x /= 255\n    dataset =", "the rows need x /= 255"),
+        ("dataset =", "x[:, 0] = 0\n    dataset =", "the rows need x[:, 0] = 0"),
+        ("dataset =", "x.clamp_(0)\n    dataset =", "the rows need x.clamp_(0)"),
+        ("dataset =", "rng.shuffle(x)\n    dataset =", "the rows need rng.shuffle(x)"),
     ],
 )
 def test_arrays_that_are_not_files_are_left_to_the_user(old: str, new: str, reason: str) -> None:
@@ -150,6 +171,19 @@ def test_arrays_that_are_not_files_are_left_to_the_user(old: str, new: str, reas
     across = migrate_across([Source("train.py", text)], ["jax"], settings=LENGTH)
     assert across.rows is not None
     assert reason in across.rows.reason
+
+
+def test_methods_of_what_a_function_of_numpy_returns_are_methods() -> None:
+    text = of("mlp").text.replace('data["x"]', 'np.load("x.npy").astype(np.float32)')
+    across = migrate_across([Source("train.py", text)], ["jax"], settings=LENGTH)
+    assert 'np.load("x.npy").astype(np.float32),' in across.files["jax/own_rows.py"].text
+
+
+def test_that_labels_of_no_class_count_in_a_sum_is_told() -> None:
+    across = migrate_across([Source("train.py", TWO)], ["paddle"], settings=LENGTH)
+    assert across.loss is not None
+    assert "labels of -100" in across.loss.note
+    assert "len(outputs.shape) != 2" in across.loss.text("paddle")
 
 
 def test_types_and_parts_of_arrays_are_kept() -> None:
