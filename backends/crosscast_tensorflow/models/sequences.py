@@ -58,6 +58,7 @@ def sequences(named: str) -> Mapping[str, Reading]:
             *("bias_initializer:bias_initial='zeros'", _FREE, "activity_regularizer==None", named),
             initial="by heads",
             width=None,
+            key_is="value",
             call=(
                 "query value key=None query_mask==None value_mask==None key_mask==None",
                 "attention_mask:shows_rows=None return_attention_scores==False training?",

@@ -38,6 +38,7 @@ SEQUENCES: Mapping[str, Reading] = {
         *("batch_first:rows_first=False", _PLACE),
         returns="pair",
         initial="packed",
+        adds_numbers=True,
         call=(
             "query key value key_padding_mask:pads=None need_weights? attn_mask:hides=None",
             "average_attn_weights? is_causal?",
@@ -49,6 +50,7 @@ SEQUENCES: Mapping[str, Reading] = {
         "activation='relu' layer_norm_eps:eps=1e-5 batch_first:rows_first=False",
         *("norm_first=False bias=True", _PLACE),
         initial="packed",
+        adds_numbers=True,
         call=_MASKED,
     ),
     "TransformerEncoder": reading(
@@ -61,6 +63,7 @@ SEQUENCES: Mapping[str, Reading] = {
 ATTENDS: Mapping[str, Reading] = {
     "torch.nn.functional.scaled_dot_product_attention": reading(
         "attend",
+        adds_numbers=True,
         call=(
             "query key value attn_mask:shows=None dropout_p:rate=0.0 is_causal:causal=False",
             "scale=None enable_gqa==False",

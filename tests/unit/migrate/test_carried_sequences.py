@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from across_programs import PROGRAMS, Program
-from carried_models import BACKENDS, network_read
+from carried_models import BACKENDS, Case, network_read
 from crosscast.messages.source import Source
 from crosscast_migrate.across_frameworks import migrate_across
-from crosscast_migrate.models.network import UnreadableError
+from crosscast_migrate.models.network import Initial, Network, UnreadableError
 from crosscast_migrate.models.writing import written
 
 LENGTH = {"schedule.total_steps": 20}
@@ -76,6 +76,14 @@ REFUSED = {
         "x, _ = self.layer(x, x, x, key_padding_mask=tokens)",
     ): "a mask of keys that is not true or false",
     (
+        "nn.MultiheadAttention(8, 2, batch_first=True)",
+        "x, _ = self.layer(x, x, x, attn_mask=tokens)",
+    ): "a mask that may be true and false or numbers",
+    (
+        "nn.MultiheadAttention(8, 2, batch_first=True)",
+        "x, _ = self.layer(x, x, x, attn_mask=torch.ones(4, 4, dtype=torch.int64))",
+    ): "a mask that may be true and false or numbers",
+    (
         "nn.TransformerEncoder(build(8), 2)",
         "x = self.layer(x)",
     ): "build is not known",
@@ -92,6 +100,106 @@ def test_what_means_something_else_is_refused(made: tuple[str, str], reason: str
     with pytest.raises(UnreadableError) as refusal:
         network_read(MODEL.format(layer=layer, statement=statement), "torch")
     assert reason in refusal.value.reason
+
+
+def test_a_mask_that_is_moved_stays_a_mask() -> None:
+    attention = "nn.MultiheadAttention(8, 2, batch_first=True)"
+    moved = "x, _ = self.layer(x, x, x, (tokens == 0).to(tokens.device))"
+    steps = network_read(MODEL.format(layer=attention, statement=moved), "torch").steps
+    assert not any(step.kind == "number" for step in steps)
+    (attends,) = [step for step in steps if step.kind == "attend"]
+    assert not attends.settings["adds"]
+
+
+def test_packed_weights_are_drawn_as_one() -> None:
+    """A size of the values of its own unpacks them; the size that they have anyway does not."""
+    packed = _drawn("nn.MultiheadAttention(8, 2, batch_first=True)", "x")
+    assert packed == _drawn("nn.MultiheadAttention(8, 2, vdim=8, batch_first=True)", "x")
+    assert packed != _drawn("nn.MultiheadAttention(8, 2, vdim=4, batch_first=True)", "x[..., :4]")
+
+
+def _drawn(layer: str, values: str) -> Initial | None:
+    statement = f"x, _ = self.layer(x, x, {values})"
+    network = network_read(MODEL.format(layer=layer, statement=statement), "torch")
+    return network.layer("layer_q").initial["weight"]
+
+
+PADDLE = """
+class Model(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.attn = nn.MultiHeadAttention(8, 2)
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x, y):
+        return self.head(self.attn(x, y).mean(1))
+
+
+def make():
+    return Model()
+"""
+JAX = """
+class Model(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(9, 8, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(2, 8, decode=False, rngs=rngs)
+        self.head = nnx.Linear(8, 3, rngs=rngs)
+
+    def __call__(self, tokens):
+        mask = (tokens != 0)[:, None, None, :]
+        x = self.embed(tokens)
+        return self.head(self.attn(x, mask=mask)[:, -1])
+
+
+def make():
+    return Model(nnx.Rngs(0))
+"""
+
+
+def _read(framework: str, text: str, **inputs: tuple[int, ...]) -> Network:
+    return Case(name="one", framework=framework, text=text, inputs=inputs).network()
+
+
+def test_values_of_paddle_that_are_not_given_are_the_queries() -> None:
+    """In Flax they are the keys, as the keys are the values in Keras."""
+    network = _read("paddle", PADDLE, x=(4, 8), y=(4, 8))
+    inputs = {step.layer: step.inputs[0] for step in network.steps if step.layer}
+    assert inputs["attn_q"] == inputs["attn_v"] != inputs["attn_k"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("mask=mask", "mask=mask.astype(jnp.float32)", "a mask that may be true and false"),
+        ("decode=False", "decode=True", "decode=True of attention"),
+        ("decode=False", "dropout_rate=0.1, deterministic=True", "deterministic=True of attention"),
+    ],
+)
+def test_what_flax_means_by_its_arguments_is_refused(old: str, new: str, reason: str) -> None:
+    assert _read("jax", JAX, tokens=(4,)).notes == ()
+    with pytest.raises(UnreadableError) as refusal:
+        _read("jax", JAX.replace(old, new), tokens=(4,))
+    assert reason in refusal.value.reason
+
+
+def test_dropout_that_rows_and_heads_share_is_told() -> None:
+    shared = JAX.replace("decode=False", "dropout_rate=0.1")
+    (note,) = _read("jax", shared, tokens=(4,)).notes
+    assert "for each row and head" in note
+    apart = JAX.replace("decode=False", "dropout_rate=0.1, broadcast_dropout=False")
+    assert _read("jax", apart, tokens=(4,)).notes == ()
+
+
+def test_the_size_of_keys_is_theirs() -> None:
+    text = """
+def make():
+    first, second = keras.Input(shape=(7, 4)), keras.Input(shape=(5, 6))
+    seen = layers.MultiHeadAttention(num_heads=2, key_dim=3)(first, second)
+    outputs = layers.Dense(3)(layers.GlobalAveragePooling1D()(seen))
+    return keras.Model(inputs=[first, second], outputs=outputs)
+"""
+    network = _read("tensorflow", text, x=(7, 4), y=(5, 6))
+    assert [layer.settings["inputs"] for layer in network.layers[:3]] == [4, 6, 6]
 
 
 def test_one_bias_stays_one() -> None:

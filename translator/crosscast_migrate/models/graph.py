@@ -73,6 +73,8 @@ class Graph:
         """Values that have no axis of the rows, as tables of positions."""
         self.truths: set[int] = set()
         """Values that are true or false."""
+        self.whole: set[int] = set()
+        """Values of constants that are whole numbers."""
         self._values = 0
         self._overwritten: set[int] = set()
         self._constants: dict[int, Tensor] = {}
@@ -112,6 +114,14 @@ class Graph:
         if kind in _TRUTHS or (kind in _MOVES and self.truths.issuperset(numbers[:1])):
             self.truths.add(output.number)
         return output
+
+    def is_real(self, tensor: Tensor) -> bool:
+        """Whether a value has real numbers for certain; the types of inputs are not known."""
+        made = {step.output: step for step in self.steps}
+        number = tensor.number
+        while number in made and made[number].kind in _MOVES:
+            number = made[number].inputs[0]
+        return number in made and number not in self.truths | self.whole
 
     def _is_rowless(self, kind: str, numbers: Sequence[int]) -> bool:
         """Whether a result has no axis of the rows; views have further inputs for their sizes."""
@@ -163,6 +173,8 @@ class Graph:
             self.rowless.add(output.number)
             if held.kind == "bool":
                 self.truths.add(output.number)
+            if held.kind == "int64":
+                self.whole.add(output.number)
             self._kept.append(held)
             self._constants[id(held)] = output
         return self._constants[id(held)]

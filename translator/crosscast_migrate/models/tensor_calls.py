@@ -39,6 +39,9 @@ _WHOLE = frozenset(
     {*("int", "long", "short", "bool", "bool_", "int8", "uint8", "int16", "int32", "int64")}
 )
 """Types, by their last word, to which a value is not converted without a loss."""
+_REAL = frozenset(
+    {*("float", "half", "double", "float16", "float32", "float64", "bfloat16", "float_")}
+)
 _TRUTH = frozenset({"bool", "bool_"})
 _KEEPS = frozenset({"contiguous", "clone", "cuda", "bool"})
 """Methods that leave what is true or false as it is, whatever they are given."""
@@ -79,11 +82,18 @@ def of_tensor(
         # Inputs are of the type that their rows have.
         if words & _WHOLE and any(step.output == held.number for step in machine.graph.steps):
             raise UnreadableError("a value of the model is made a whole number", span)
-        return held if name in _KEEPS else _converted(machine, held, words)
+        moves = name == "to" and not words & _REAL and not _says_type(node, module)
+        return held if moves or name in _KEEPS else _converted(machine, held, words)
     alone = given and not isinstance(given[0], list | tuple | Sizes)
     if row.kind in ("reshape", "permute") and alone:
         given = [tuple(given)]
     return of_row(machine, row, [held, *given], named, span)
+
+
+def _says_type(node: ast.Call, module: Module) -> bool:
+    """Whether an argument is the type of something: `x.to(y.dtype)`."""
+    arguments = (*node.args, *(keyword.value for keyword in node.keywords))
+    return any(module.text(each).endswith("dtype") for each in arguments)
 
 
 def _is_type(value: Any) -> bool:
