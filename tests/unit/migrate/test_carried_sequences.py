@@ -91,6 +91,20 @@ REFUSED = {
     ("nn.Linear(8, 8)", "x = x + torch.rand(8)"): "is not known",
     ("nn.Linear(8, 8)", "x = x[tokens]"): "this part of a value",
     ("nn.Linear(8, 8)", "x = x.split(3, dim=2)[0]"): "no size is known",
+    ("nn.Linear(8, 8)", "i = torch.where(tokens == 0); x = x + i"): "input is missing",
+    ("nn.Linear(8, 8)", "x = x + torch.range(1, 8)"): "torch.range(1, 8) is not known",
+    (
+        "nn.Linear(8, 8)",
+        "x = x.masked_fill(torch.ones(8, dtype=torch.uint8), 0.0)",
+    ): "numbers of a type that is not carried",
+    (
+        "nn.Linear(8, 8)",
+        "x = torch.cat([torch.zeros(1, 1, 8).expand(x.size(0), 7, -1), x], dim=1)",
+    ): "repeated along other axes",
+    (
+        "nn.Linear(8, 8)",
+        "x = (x.permute(1, 0, 2) + torch.arange(8 * 4).view(4, 8)).permute(1, 0, 2)",
+    ): "one number for every row",
 }
 
 
@@ -109,6 +123,47 @@ def test_a_mask_that_is_moved_stays_a_mask() -> None:
     assert not any(step.kind == "number" for step in steps)
     (attends,) = [step for step in steps if step.kind == "attend"]
     assert not attends.settings["adds"]
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        ("(~(torch.arange(8) < 3)).long()", "(~(np.arange(8, dtype=np.int64) < 3)).astype("),
+        ("torch.tensor([True, False] * 4)", "True, False, True, False), bool)"),
+        ("torch.tensor(torch.arange(8), dtype=torch.float32)", ").astype(np.float32)"),
+        ("changed(torch.zeros(8))", "np.zeros((8,), np.float32)"),
+    ],
+)
+def test_constants_are_those_of_the_source(made: str, text: str) -> None:
+    """A copy may be changed: `changed` changes one of what it returns."""
+    program = MODEL.format(layer="nn.Linear(8, 8)", statement="x = x * self.numbers")
+    program = program.replace(
+        "        self.head", f"        self.numbers = {made}\n        self.head"
+    )
+    program += """
+
+def changed(numbers):
+    copied = numbers.clone()
+    copied[0] = 1.0
+    return numbers
+"""
+    (kept,) = [s for s in network_read(program, "torch").steps if s.kind == "constant"]
+    assert text in kept.settings["text"]
+
+
+def test_numbers_beside_rows_on_the_second_axis_stay_as_they_are() -> None:
+    """One axis less: they are those of the width, for all rows and steps."""
+    added = "x = (x.permute(1, 0, 2) + torch.arange(8.0).unsqueeze(0)).permute(1, 0, 2)"
+    network = network_read(MODEL.format(layer="nn.Linear(8, 8)", statement=added), "torch")
+    assert [step.kind for step in network.steps if not step.layer] == ["constant", "add", "part"]
+
+
+def test_the_values_of_a_choice_go_by_their_names() -> None:
+    choice = "x = torch.where((tokens == 0).unsqueeze(-1), other=x, input=x * 2)"
+    network = network_read(MODEL.format(layer="nn.Linear(8, 8)", statement=choice), "torch")
+    (step,) = [step for step in network.steps if step.kind == "choose"]
+    (scaled,) = [step.output for step in network.steps if step.kind == "scale"]
+    assert step.inputs[1] == scaled
 
 
 def test_packed_weights_are_drawn_as_one() -> None:

@@ -200,7 +200,11 @@ class Graph:
         self, kind: str, inputs: Sequence[Tensor], settings: Mapping[str, Any], layer: str
     ) -> Tensor:
         """Add a step of values whose second axis the source has first."""
-        plain = [self._unturned(tensor) for tensor in inputs]
+        ranks = {len(shape) for t in inputs if t.is_turned and (shape := self.shape(t)) is not None}
+        rank = max(
+            ranks, default=3
+        )  # of steps, rows and their numbers, where nothing else is known
+        plain = [self._unturned(tensor, rank) for tensor in inputs]
         axis = settings.get("axis")
         last = kind in ("softmax", "log_softmax", "concat") and axis in (-1, 2)
         if kind in _BY_POSITION or last:
@@ -209,14 +213,17 @@ class Graph:
             return self.apply(kind, plain, {**settings, "axis": (1,)}, layer)
         raise UnreadableError(f"{kind} of values that have the rows on their second axis")
 
-    def _unturned(self, tensor: Tensor) -> Tensor:
+    def _unturned(self, tensor: Tensor, rank: int) -> Tensor:
+        """Return a value with its rows first, as others of a number of axes."""
         if tensor.is_turned:
             return replace(tensor, is_turned=False)
         shape = self.shape(tensor)
         if tensor.number not in self.rowless or shape is None:
             raise UnreadableError("values with the rows on the first axis and on the second")
-        if len(shape) <= 1:
-            return tensor
+        if len(shape) < rank and (len(shape) < rank - 1 or shape[0] == 1):
+            return tensor  # its axes are the last ones of the other value
+        if len(shape) != rank:
+            raise UnreadableError("a value with one number for every row of a batch")
         axes = (1, 0, *range(2, len(shape)))
         return self.apply("permute", [tensor], {"axes": axes})
 
