@@ -29,7 +29,7 @@ def _recurrent(cell: str, more: str = "") -> Reading:
         *("dropout:rate=0.0", more, "weight_ih_attr==None weight_hh_attr==None"),
         Argument("bias_ih_attr", "bias", None, _has_bias),
         Argument("bias_hh_attr", "state_bias", None, _has_bias),
-        "proj_size==None" if cell == "lstm" else "",
+        "proj_size==0" if cell == "lstm" else "",
         "name?",
         cell=cell,
         returns="states",

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crosscast_migrate.models.rows import Argument, Reading, reading
+from crosscast_migrate.models.rows import Reading, reading
 
 _PLACE = "device? dtype?"
-_MASKED = (
-    "src:value",
-    Argument("src_mask", "hides", None, others=("mask",)),
-    "src_key_padding_mask:pads=None is_causal?",  # the mask says it, too
-)
+_MASKED = "src_key_padding_mask:pads=None is_causal?"
+"""Behind the other mask, which says what is causal, too."""
 
 
 def _recurrent(cell: str, more: str = "") -> Reading:
@@ -51,12 +48,12 @@ SEQUENCES: Mapping[str, Reading] = {
         *("norm_first=False bias=True", _PLACE),
         initial="packed",
         adds_numbers=True,
-        call=_MASKED,
+        call=("src:value src_mask:hides=None", _MASKED),
     ),
     "TransformerEncoder": reading(
         "encoder",
         "encoder_layer:layer num_layers:count norm=None enable_nested_tensor? mask_check?",
-        call=_MASKED,
+        call=("src:value mask:hides=None", _MASKED),
     ),
 }
 """By the name in torch.nn."""
