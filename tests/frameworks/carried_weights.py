@@ -1,7 +1,8 @@
 """Weights of carried models by neutral names, in the layout of PyTorch, for every framework.
 
 A name is that of the layer of a network and of the weight: `encoder_layers_0_self_attn_q/weight`.
-The source has the weight somewhere in its own layers; what was written has it where it says.
+In a source the weight may be a part of another one, as those of queries, keys and values are in
+PyTorch; in what was written it is a weight of the layer that has the name.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.emit.render import py_literal
+from crosscast_migrate.changed_values import changed_in_place
 from crosscast_migrate.copied_code import ForeignError
 from crosscast_migrate.models.installed import scripts
 from crosscast_reading.pysource.names.containers import chase
@@ -33,7 +34,6 @@ _TYPES = {
 }
 """Methods and words to types."""
 _SAME = frozenset({"to", "cuda", "cpu", "contiguous", "clone", "copy", "numpy"})
-_SHAPES = frozenset({"reshape", "view", "squeeze", "unsqueeze", "transpose", "permute", "flatten"})
 _DEEPEST = 12
 
 
@@ -77,6 +77,11 @@ def _text(node: ast.expr, module: Module, depth: int) -> str:
     if depth:
         match node:
             case ast.Name() | ast.Attribute():
+                change = changed_in_place(node, module)
+                if change is not None:
+                    raise ForeignError(
+                        f"the rows need {module.text(change)[:60]}", module.span(change)
+                    )
                 origins = [each for each in chase(node, module) if each[0] is not node]
                 values = [e for e in origins if not isinstance(e[0], ast.Name | ast.Attribute)]
                 if len(values) == 1:
@@ -118,14 +123,15 @@ def _call(node: ast.Call, module: Module, depth: int) -> str:
     kinds = [part for part in (*node.args, *named.values()) if _is_type(part, module)]
     kind = _type(kinds[0], module) if kinds else ""
     others = {k: v for k, v in named.items() if not _is_type(v, module)}
-    if name.startswith("numpy.") and not name.startswith("numpy.random."):
+    is_method = isinstance(node.func, ast.Attribute) and not _is_package(node.func.value, module)
+    if name.startswith("numpy.") and not name.startswith("numpy.random.") and not is_method:
         words = [f"{k}={_key(v, module)}" for k, v in others.items()]
         words += [f"dtype={kind}"] if kind else []
         return f"np.{name.partition('.')[2]}({', '.join([*given, *words])})"
     if (name in arrays or name in typed) and len(given) == 1 and not others:
         kind = kind or typed.get(name, "")
         return f"np.asarray({given[0]}, {kind})" if kind else given[0]
-    if isinstance(node.func, ast.Attribute) and not _is_package(node.func.value, module):
+    if isinstance(node.func, ast.Attribute) and is_method:
         held = _text(node.func.value, module, depth - 1)
         if node.func.attr in _TYPES and not given:
             return f"{held}.astype({_TYPES[node.func.attr]})"
@@ -155,7 +161,7 @@ def _is_type(node: ast.expr, module: Module) -> bool:
 
 
 def _type(node: ast.expr, module: Module) -> str:
-    """Return the type that an argument is, as NumPy has it; empty for something else."""
+    """Return what NumPy calls a type: `np.float32` for `torch.float`; empty for anything else."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return _TYPES.get(node.value, "")
     if isinstance(node, ast.Attribute):

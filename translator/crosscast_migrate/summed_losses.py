@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.emit.render import py_literal
 from crosscast_migrate.batch_loops import batch_loops
+from crosscast_migrate.changed_values import changed_in_place
 from crosscast_migrate.losses import FUNCTION, elements_of, writing_of
 from crosscast_migrate.models.network import Network
 from crosscast_reading.lift.recipe_draft import Filled
@@ -30,6 +31,20 @@ _MOST = 8
 _KINDS = frozenset({"cross_entropy", "mse", "binary_cross_entropy", "l1", "smooth_l1"})
 _PLAIN = frozenset({"input", "target", "label", "reduction"})
 """Arguments of losses that a function of the new script has, too."""
+_COUNTED = (
+    "every row counts in a sum of losses: leave out rows with labels of -100, which are no class"
+)
+_PAIRED = (
+    "if outputs.shape != targets.shape:  # they would be broadcast",
+    '    raise ValueError(f"outputs {outputs.shape}, but targets {targets.shape}")',
+)
+_CHECKS: Mapping[str, tuple[str, ...]] = {
+    "cross_entropy": (
+        "if len(outputs.shape) != 2:  # which axis has the classes, libraries say differently",
+        '    raise ValueError(f"outputs {outputs.shape}, not rows of classes")',
+    ),
+}
+"""What a function asks of its arguments, where that is not `_PAIRED`."""
 _MEANINGS: Mapping[str, str] = {
     "cross_entropy": "Cross-entropy of logits with classes, one number for every row.",
     "mse": "Squared difference, the mean of every row.",
@@ -118,7 +133,7 @@ def _terms(
                     yield from _terms(part, module, weight * number, labels, depth)
                     return
             yield None
-        case ast.Name():
+        case ast.Name() if changed_in_place(node, module) is None:
             values = [each for each in chase(node, module) if not isinstance(each[0], ast.Name)]
             values = [each for each in values if each[0] is not node][:2]
             if len(values) != 1 or not depth:
@@ -153,24 +168,28 @@ def _loss(node: ast.Call, module: Module, weight: float, labels: Sequence[str]) 
     if not set(given) <= _PLAIN or not _is_usual(loss):
         return None
     name = _name(target)
-    if name not in labels:
+    if name is None or name.id not in labels or changed_in_place(name, module) is not None:
         return None
-    return Term(kind, weight, output, labels.index(name), node, module)
+    return Term(kind, weight, output, labels.index(name.id), node, module)
 
 
 def _is_usual(loss: Found) -> bool:
-    """Whether a loss has the settings that it has by default."""
+    """Whether a loss has the settings that it has by default: a mean is taken of the rows."""
     maker = loss.maker
-    return maker is None or set(maker.bound()) <= _PLAIN
+    if maker is None:
+        return True
+    reduction = maker.argument("reduction")
+    is_mean = reduction is None or (isinstance(reduction, Known) and reduction.value == "mean")
+    return is_mean and set(maker.bound()) <= _PLAIN
 
 
-def _name(node: ast.expr) -> str:
-    """Return the name of labels, whatever device and type they are moved to."""
+def _name(node: ast.expr) -> ast.Name | None:
+    """Return the name of labels, whatever device and type they are moved to; None for others."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.keywords:
         if node.func.attr not in ("to", "cuda", "float", "long", "astype"):
             break
         node = node.func.value
-    return node.id if isinstance(node, ast.Name) else ""
+    return node if isinstance(node, ast.Name) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +203,7 @@ class CarriedSum:
     """Of every loss, the place of its output among those of the model."""
     network: Network | None = None
     note: str = ""
+    """What is to be told."""
 
     def text(self, backend: str) -> str:
         """Return the file with the function."""
@@ -220,7 +240,13 @@ def carried_sum(
     last = next((step for step in network.steps if step.output == network.output), None)
     several = last is not None and last.kind == "values"
     outputs = tuple(place if several else 0 for place in range(len(losses.terms)))
-    return CarriedSum(losses=losses, fields=own, inputs=network.inputs, outputs=outputs)
+    return CarriedSum(
+        losses=losses,
+        fields=own,
+        inputs=network.inputs,
+        outputs=outputs,
+        note=_COUNTED if "cross_entropy" in kinds else "",
+    )
 
 
 def label_names(count: int) -> tuple[str, ...]:
@@ -248,12 +274,7 @@ def _text(carried: CarriedSum, backend: str) -> str:
         lines += ["", "", f"def {kind}_losses(outputs, targets):"]
         lines += [f'    """{_MEANINGS[kind]}"""', *([typed] if typed else [])]
         lines.append(f"    outputs = {writing.in_float}".format("outputs"))
-        if kind != "cross_entropy":
-            lines += [
-                "    if outputs.shape != targets.shape:  # they would be broadcast",
-                '        raise ValueError(f"outputs {outputs.shape}, but targets {targets.shape}")',
-            ]
-        lines += [f"    {statement}" for statement in before]
+        lines += [f"    {line}" for line in (*_CHECKS.get(kind, _PAIRED), *before)]
         lines += [f"    losses = {code}", f"    return {writing.rows.format(total='mean')}"]
     given = ", ".join(f'"{name}": batch["{name}"]' for name in carried.inputs)
     lines += ["", "", writing.signature, f'    """{_summary(carried)}"""']

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from crosscast_migrate.models.rows import Reading, reading
+from crosscast_migrate.models.network import UnreadableError
+from crosscast_migrate.models.rows import Argument, Reading, reading
 
 _MADE = "dtype? param_dtype? promote_dtype? precision? rngs? keep_rngs?"
 _ATTENDED = "query key value bias==None mask:shows=None"
+
+
+def _off(name: str) -> Argument:
+    """Return an argument that is to be false or not given."""
+
+    def off(value: Any) -> None:
+        if value:
+            raise UnreadableError(f"{name}=True of attention is not carried")
+
+    return Argument(name, name, None, off)
 
 
 def _cell(cell: str, *, bias: bool, state_bias: bool, gates: bool = True) -> Reading:
@@ -42,14 +54,19 @@ SEQUENCES: Mapping[str, Reading] = {
         "attention",
         "num_heads:heads in_features:query_size qkv_features:width=None",
         "out_features:out_size=None num_kv_heads==None in_kv_features:key_size=None",
-        "broadcast_dropout? dropout_rate:rate=0.0 deterministic?",
+        "broadcast_dropout:shares_dropout=True dropout_rate:rate=0.0",
+        _off("deterministic"),
         "kernel_init:weight_initial=None out_kernel_init==None",
         "bias_init:bias_initial=None out_bias_init==None use_bias:bias=True",
-        "attention_fn==None normalize_qk==False decode?",
+        "attention_fn==None normalize_qk==False",
+        _off("decode"),
         *(_MADE, "kernel_metadata? out_kernel_metadata? bias_metadata?"),
         call=(
             "inputs_q:query inputs_k:key=None inputs_v:value=None mask:shows=None",
-            "deterministic? rngs? sow_weights? decode? is_causal:causal=False",
+            _off("deterministic"),
+            "rngs? sow_weights?",
+            _off("decode"),
+            "is_causal:causal=False",
         ),
     ),
 }

@@ -160,6 +160,6 @@ _FUNCTIONAL: Mapping[str, Reading] = {
 FUNCTIONS: Mapping[str, Reading] = {
     **{f"paddle.nn.functional.{name}": row for name, row in _FUNCTIONAL.items()},
     **{f"paddle.{name}": row for name, row in {**_TENSOR, **_JOINS}.items()},
-    "paddle.where": reading("choose"),
+    "paddle.where": reading("choose", "condition x:kept y:other name?", tensors=0),
 }
 """By qualified name."""

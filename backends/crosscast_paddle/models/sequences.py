@@ -29,7 +29,7 @@ def _recurrent(cell: str, more: str = "") -> Reading:
         *("dropout:rate=0.0", more, "weight_ih_attr==None weight_hh_attr==None"),
         Argument("bias_ih_attr", "bias", None, _has_bias),
         Argument("bias_hh_attr", "state_bias", None, _has_bias),
-        "proj_size==None" if cell == "lstm" else "",
+        "proj_size==0" if cell == "lstm" else "",
         "name?",
         cell=cell,
         returns="states",
@@ -45,6 +45,8 @@ SEQUENCES: Mapping[str, Reading] = {
         "attention",
         "embed_dim:width num_heads:heads dropout:rate=0.0 kdim:key_size=None",
         *("vdim:value_size=None need_weights==False", _INITIAL),
+        value_is="query",
+        adds_numbers=True,
         call=("query key=None value=None attn_mask:shows=None cache==None",),
     ),
     "TransformerEncoderLayer": reading(
@@ -52,6 +54,7 @@ SEQUENCES: Mapping[str, Reading] = {
         "d_model:width nhead:heads dim_feedforward:hidden dropout:rate=0.1 activation='relu'",
         "attn_dropout:attention_rate=None act_dropout:inner_rate=None",
         *("normalize_before:norm_first=False", _INITIAL, "layer_norm_eps:eps=1e-5"),
+        adds_numbers=True,
         call=_MASKED,
     ),
     "TransformerEncoder": reading(
@@ -63,9 +66,10 @@ ATTENDS: Mapping[str, Reading] = {
     "paddle.nn.functional.scaled_dot_product_attention": reading(
         "attend",
         heads_last=True,
+        adds_numbers=True,
         call=(
             "query key value attn_mask:shows=None dropout_p:rate=0.0 is_causal:causal=False",
-            "training:trains=True backend? name?",
+            "training=True backend? name?",
         ),
     )
 }

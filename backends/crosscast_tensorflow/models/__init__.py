@@ -30,6 +30,7 @@ MODELS = ModelTables(
             {"tensorflow", "tensorflow.nn", "tensorflow.math", "keras.ops"}
         ),
         attends=ATTENDS,
+        ranges=frozenset({"tensorflow.range"}),
         shapes=frozenset({"tensorflow.shape", "keras.ops.shape"}),
         sequential=frozenset({"keras.Sequential", "keras.models.Sequential"}),
         forward="call",

@@ -177,6 +177,6 @@ FUNCTIONS: Mapping[str, Reading] = {
     **{f"torch.{name}": _ACTIVATIONS[name] for name in ("relu", "sigmoid", "tanh", "softmax")},
     "torch.log_softmax": _ACTIVATIONS["log_softmax"],
     **{f"torch.{name}": row for name, row in {**_TENSOR, **_JOINS}.items()},
-    "torch.where": reading("choose"),
+    "torch.where": reading("choose", "condition input:kept other", tensors=0),
 }
 """By qualified name."""

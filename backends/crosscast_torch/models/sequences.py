@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crosscast_migrate.models.rows import Argument, Reading, reading
+from crosscast_migrate.models.rows import Reading, reading
 
 _PLACE = "device? dtype?"
-_MASKED = (
-    "src:value",
-    Argument("src_mask", "hides", None, others=("mask",)),
-    "src_key_padding_mask:pads=None is_causal?",  # the mask says it, too
-)
+_MASKED = "src_key_padding_mask:pads=None is_causal?"
+"""Behind the other mask, which says what is causal, too."""
 
 
 def _recurrent(cell: str, more: str = "") -> Reading:
@@ -38,6 +35,7 @@ SEQUENCES: Mapping[str, Reading] = {
         *("batch_first:rows_first=False", _PLACE),
         returns="pair",
         initial="packed",
+        adds_numbers=True,
         call=(
             "query key value key_padding_mask:pads=None need_weights? attn_mask:hides=None",
             "average_attn_weights? is_causal?",
@@ -49,18 +47,20 @@ SEQUENCES: Mapping[str, Reading] = {
         "activation='relu' layer_norm_eps:eps=1e-5 batch_first:rows_first=False",
         *("norm_first=False bias=True", _PLACE),
         initial="packed",
-        call=_MASKED,
+        adds_numbers=True,
+        call=("src:value src_mask:hides=None", _MASKED),
     ),
     "TransformerEncoder": reading(
         "encoder",
         "encoder_layer:layer num_layers:count norm=None enable_nested_tensor? mask_check?",
-        call=_MASKED,
+        call=("src:value mask:hides=None", _MASKED),
     ),
 }
 """By the name in torch.nn."""
 ATTENDS: Mapping[str, Reading] = {
     "torch.nn.functional.scaled_dot_product_attention": reading(
         "attend",
+        adds_numbers=True,
         call=(
             "query key value attn_mask:shows=None dropout_p:rate=0.0 is_causal:causal=False",
             "scale=None enable_gqa==False",

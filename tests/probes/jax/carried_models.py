@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import sys
 from collections.abc import Callable
@@ -10,46 +9,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from flax import linen, nnx
+from flax import nnx
 
-PACKAGES = {"flax.nnx": nnx, "flax.linen": linen, "jax.nn": jax.nn, "jax.numpy": jnp}
-
-
-def signature(name: str) -> tuple[list[str], dict[str, Any]]:
-    """Return the parameters by place, and the defaults that are plain values."""
-    package, _, word = name.rpartition(".")
-    held: Any = getattr(PACKAGES[package], word)
-    function = vars(held)["__init__"] if isinstance(held, type) else held
-    parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
-    by_place = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
-    plain = (bool, int, float, str, tuple, type(None))
-    defaults = {p.name: p.default if isinstance(p.default, plain) else "..." for p in parameters}
-    return by_place, {name: list(d) if isinstance(d, tuple) else d for name, d in defaults.items()}
-
-
-def wrong(name: str, inputs: int, arguments: list[list[Any]]) -> list[str]:
-    """Return what is wrong in a row of the table.
-
-    Args:
-        name: of the class or function.
-        inputs: arrays that a function takes first; 0 for a class or a list of arrays.
-        arguments: names, with the default or "..." for one that is not compared.
-    """
-    try:
-        by_place, defaults = signature(name)
-    except AttributeError:
-        return [f"there is no {name}"]
-    by_place = by_place[inputs:]
-    facts = []
-    for place, (argument, default) in enumerate(arguments):
-        if argument not in defaults:
-            if default != "..." and "kwargs" not in defaults:
-                facts.append(f"{name} has no {argument}")
-        elif default != "..." and defaults[argument] not in (default, "..."):
-            facts.append(f"{name}: {argument}={defaults[argument]}, not {default}")
-        elif argument in by_place and by_place.index(argument) != place:
-            facts.append(f"{name}: {argument} is number {by_place.index(argument)}, not {place}")
-    return facts
+from probes.model_rows import wrong
 
 
 def spread(array: Any) -> list[float]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from crosscast_migrate.changed_values import changes
 from crosscast_migrate.models.installed import model_tables
 from crosscast_migrate.models.network import UnreadableError
 from crosscast_migrate.models.objects import Opaque, Tensor
@@ -93,8 +94,7 @@ def outputs_taken(
         for target in statement.targets:
             machine.assign(target, returned, frame)
         for later in _following(statement, module):
-            if isinstance(later, ast.Assign):
-                _run(machine, later, frame)
+            _run(machine, later, frame)
     values = [machine.certain(node, frame) for node in taken]
     for node, value in zip(taken, values, strict=True):
         if not isinstance(value, Tensor) or value.is_turned:
@@ -106,14 +106,22 @@ def outputs_taken(
     return machine.graph.apply("values", values, {})
 
 
-def _run(machine: ModelMachine, statement: ast.Assign, frame: Variables) -> None:
-    """Run a statement behind the model; what it assigns is not known if it is no operation."""
-    try:
-        machine.run([statement], frame)
-    except UnreadableError as error:
-        for node in walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                frame.names[node.id] = Opaque(error.reason, error.span, is_changed=True)
+def _run(machine: ModelMachine, statement: ast.stmt, frame: Variables) -> None:
+    """Run a statement behind the model; what it changes is not known if it is no operation."""
+    module = frame.module
+    span, reason = module.span(statement), f"{module.text(statement)[:60]} is not carried"
+    nodes = walk(statement)
+    changed = [each for node in nodes for each in changes(node)]
+    if isinstance(statement, ast.Assign):
+        try:
+            machine.run([statement], frame)
+        except UnreadableError as error:
+            span, reason = error.span or span, error.reason
+        else:
+            nodes = []
+    for node in (*nodes, *changed):
+        if isinstance(node, ast.Name) and (isinstance(node.ctx, ast.Store) or node in changed):
+            frame.names[node.id] = Opaque(reason, span, is_changed=True)
 
 
 def _applied(machine: ModelMachine, output: Tensor, node: Computed, module: Module) -> Tensor:

@@ -1,9 +1,10 @@
 """Attention and encoder layers of libraries, as the layers and operations that they consist of.
 
-Which values look at which is one thing in a network: a value that is true where a query looks at a
-key, or numbers that are added to the scores. The libraries say it in several ways, which are the
-settings of the call: `pads` (true for keys that nobody looks at), `hides` (true where a query does
-not look), `shows` (true where it does) and `causal`.
+A network has one kind of mask: true where a query looks at a key, or numbers that are added to the
+scores. The libraries have several, each an argument of the call in their tables: `pads` marks keys
+that no query looks at, `hides` pairs of a query and a key that it does not look at, `shows` and
+`shows_rows` pairs that it does look at; `causal` says that queries look at no later key. Numbers in
+a mask are added to the scores where the table says `adds_numbers`; elsewhere they are truths.
 """
 
 from __future__ import annotations
@@ -46,9 +47,11 @@ def attention(
 ) -> Any:
     """Return the value of attention of several heads, with its four linear layers."""
     graph, settings = machine.graph, layer.settings
-    query = call["query"]
-    key = call["key"] if call.get("key") is not None else call.get("value") or query
-    value = call["value"] if call.get("value") is not None else key
+    query, key, value = (call.get(word) for word in ("query", "key", "value"))
+    if key is None:
+        key = value if settings.get("key_is") == "value" else query
+    if value is None:
+        value = query if settings.get("value_is") == "query" else key
     inputs = [valued(machine, each) for each in (query, key, value)]
     _values(inputs, span)
     is_turned = _is_turned(inputs, settings, span)
@@ -61,15 +64,18 @@ def attention(
         raise UnreadableError(reason, span)
     depth = settings.get("depth") or wide // heads
     query_size = settings.get("query_size") or wide
-    key_size = settings.get("key_size") or query_size
-    sizes = (query_size, key_size, settings.get("value_size") or key_size)
+    last = [shape[-1] if shape is not None else None for shape in map(graph.shape, inputs)]
+    key_size = settings.get("key_size") or last[1] or query_size
+    sizes = (query_size, key_size, settings.get("value_size") or last[2] or key_size)
     projected = []
     for word, each, size in zip(("q", "k", "v"), inputs, sizes, strict=True):
         linear = _projection(layer, word, size, heads * depth)
         graph.learn(each, (None, None, size))
         projected.append(_split(graph, graph.apply_layer(linear, [each]), heads, depth))
-    mask = masks(machine, call, span)
+    mask = masks(machine, call, span, adds_numbers=settings.get("adds_numbers", False))
     given = {"causal": call.get("causal"), "rate": settings.get("rate")}
+    if given["rate"] and settings.get("shares_dropout"):
+        graph.note("dropout of attention is drawn for each row and head, not once for all of them")
     looked = attend(graph, layer, projected, mask, given, span)
     joined = _joined(graph, looked, heads * depth)
     out = _projection(layer, "out", heads * depth, settings.get("out_size") or query_size)
@@ -106,11 +112,11 @@ def _projection(layer: LayerObject, word: str, inputs: int, units: int) -> Layer
     if layer.settings.get("initial") == "packed":
         # The first three are one weight there, whose fan out is that of all three.
         packed: Drawn = uniform((6 / (inputs + 3 * units)) ** 0.5)
+        own = [layer.settings.get(name) for name in ("key_size", "value_size")]
+        is_packed = all(size in (None, units) for size in own)
         if word != "out":
-            settings["weight_initial"] = Initializer(packed)
+            settings["weight_initial"] = Initializer(packed if is_packed else GLOROT)
         settings["bias_initial"] = Initializer(constant(0.0))
-        if word != "out" and layer.settings.get("key_size") is not None:
-            settings["weight_initial"] = Initializer(GLOROT)
     if layer.settings.get("initial") == "by heads" and settings["weight_initial"] == _GLOROT:
         # The weight has an axis of the heads, which counts as a window.
         heads = layer.settings["heads"]
@@ -133,11 +139,19 @@ def _joined(graph: Graph, value: Tensor, width: int) -> Tensor:
     return graph.apply("reshape", [back], {"shape": (None, SizeOf(0, 1), width)})
 
 
-def masks(machine: ModelMachine, call: Mapping[str, Any], span: Span | None) -> Tensor | None:
+def masks(
+    machine: ModelMachine, call: Mapping[str, Any], span: Span | None, *, adds_numbers: bool
+) -> Tensor | None:
     """Return where queries look at keys; None if they look at all.
 
+    Args:
+        machine: reads the model.
+        call: the arguments with masks.
+        span: of the call.
+        adds_numbers: whether the library adds a mask of numbers to the scores.
+
     Raises:
-        UnreadableError: a mask is not known, or is no value that is true or false.
+        UnreadableError: a mask is not known, or whether it is true and false or numbers.
     """
     graph = machine.graph
     shown: list[Tensor] = []
@@ -152,6 +166,8 @@ def masks(machine: ModelMachine, call: Mapping[str, Any], span: Span | None) -> 
                 raise UnreadableError("a mask of keys that is not true or false", span)
             given = graph.apply("unsqueeze", [given], {"axis": 1})
             given = graph.apply("unsqueeze", [given], {"axis": 2})
+        if not is_truth and not (adds_numbers and graph.is_real(given)):
+            raise UnreadableError("a mask that may be true and false or numbers", span)
         shape = graph.shape(given)
         if word == "shows_rows":
             if shape is None:
@@ -277,7 +293,7 @@ def encoder_layer(
     wide, rate = settings["width"], settings["rate"]
     inside: dict[str, Any] = {
         name: settings[name]
-        for name in ("width", "heads", "bias", "rows_first", "initial")
+        for name in ("width", "heads", "bias", "rows_first", "initial", "adds_numbers")
         if name in settings
     }
     for name in ("weight_initial", "bias_initial"):
@@ -351,12 +367,14 @@ def scaled_attention(
     if heads_last:
         values = [graph.apply("permute", [each], {"axes": (0, 2, 1, 3)}) for each in values]
     owner = LayerObject(_DROPOUT, {}, span, f"attention_{len(graph.steps)}")
-    if call.get("trains") is False:
+    if call.get("training") is False:
         call = {**call, "rate": 0.0}
+    if call.get("rate") and call.get("training", True) is True:
+        graph.note("attention that also drops in evaluation drops only in training here")
     shape = graph.shape(values[0])
     if shape is not None and len(shape) != 4:
         raise UnreadableError("attention without an axis of heads is not carried", span)
-    mask = masks(machine, call, span)
+    mask = masks(machine, call, span, adds_numbers=settings.get("adds_numbers", False))
     attended = attend(graph, owner, values, mask, call, span)
     return graph.apply("permute", [attended], {"axes": (0, 2, 1, 3)}) if heads_last else attended
 

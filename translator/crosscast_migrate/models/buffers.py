@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crosscast.messages.diagnostics import Span
@@ -18,7 +19,7 @@ from crosscast_migrate.models.objects import (
     Zeros,
 )
 from crosscast_migrate.models.slices import parts_of
-from crosscast_migrate.models.tensor_calls import of_row
+from crosscast_migrate.models.tensor_calls import check_repeats_rows, of_row
 
 if TYPE_CHECKING:
     from crosscast_migrate.models.machine import ModelMachine
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
 
 _BUFFERS = frozenset({"register_buffer"})
 _CONVERTS = frozenset({"float", "double", "long", "int", "bool", "to", "type", "astype", "type_as"})
-_SAME = frozenset(
-    {"cuda", "cpu", "contiguous", "clone", "detach", "numpy", "copy", "requires_grad_"}
-)
+_SAME = frozenset({"cuda", "cpu", "contiguous", "detach", "numpy", "requires_grad_"})
+_COPIES = frozenset({"clone", "copy"})
 
 
 def buffer_method(
@@ -50,6 +50,7 @@ def without_values(
 ) -> Any:
     """Return the numbers that a function makes of no value of the model; None if it does not."""
     package, _, word = name.rpartition(".")
+    word = "arange" if name in machine.tables.ranges else word
     if package not in machine.tables.function_packages | {"numpy"}:
         return None
     given = [*given, *(named[word] for word in ("limit", "stop") if word in named)]
@@ -63,7 +64,7 @@ def without_values(
     sizes = [part for part in parts if isinstance(part, Dim)]
     if sizes and word in ("zeros", "zeros_like"):
         return Zeros()
-    if sizes and word in ("arange", "range"):
+    if sizes and word == "arange":
         bounds = {n: v for n, v in named.items() if n not in ("dtype", "device", "limit", "stop")}
         is_whole = tuple(given[:-1] if len(given) == 2 else given[0::2]) in ((0,), (0, 1))
         is_whole = not bounds and (is_whole or len(given) == 1)
@@ -89,7 +90,12 @@ def of_constant(
     if name in _CONVERTS:
         words = [word for word in (*given, *named.values()) if not isinstance(word, Constant)]
         return constants.with_type(held, name, words)
-    if name in _SAME or (name == "expand" and any(isinstance(size, Dim) for size in given)):
+    if name in _COPIES:
+        return replace(held)
+    if name in _SAME:
+        return held
+    if name == "expand" and any(isinstance(size, Dim) for size in given):
+        check_repeats_rows(machine, held.shape, given, span)
         return held  # it is repeated for every row where something needs it
     if name in ("size", "dim"):
         return len(held.shape) if name == "dim" else held.shape[given[0]] if given else held.shape

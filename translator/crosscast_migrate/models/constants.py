@@ -24,7 +24,7 @@ _LARGEST = 16_000_000
 _LITERALS = frozenset({"tensor", "as_tensor", "to_tensor", "constant", "array", "asarray"})
 _FILLED = {"zeros": 0.0, "ones": 1.0, "full": None}
 _TRIANGLES = frozenset({"triu", "tril"})
-_MAKERS = frozenset({"arange", "range", "eye", *_FILLED, *_TRIANGLES, *_LITERALS})
+_MAKERS = frozenset({"arange", "eye", *_FILLED, *_TRIANGLES, *_LITERALS})
 _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -64,20 +64,23 @@ _FLOAT = frozenset({"exp", "sin", "cos", "sqrt", "log", "tanh"})
 _OF_PAIRS = {"add": ast.Add, "subtract": ast.Sub, "multiply": ast.Mult, "divide": ast.Div}
 
 
-def made(word: str, given: Sequence[Any], named: Mapping[str, Any]) -> Constant | None:
+def made(word: str, given: Sequence[Any], named: Mapping[str, Any]) -> Constant | Opaque | None:
     """Return the numbers that a function makes; None for another function or other arguments."""
     if word not in _MAKERS:
         return None
     named = {n: v for n, v in named.items() if n not in ("device", "requires_grad", "name")}
-    kind = _kind(named.pop("dtype", None))
     values = [*given]
-    if values and isinstance(values[-1], Library) and kind is None:
-        kind = _kind(values.pop())
+    given_kind = named.pop("dtype", None)
+    if given_kind is None and values and isinstance(values[-1], Library):
+        given_kind = values.pop()
+    kind = _kind(given_kind)
+    if kind is None and given_kind is not None:
+        return Opaque("numbers of a type that is not carried", None, is_cause=True)
     if word in _TRIANGLES:
         return _triangle(word, values, named)
     if word in _LITERALS:
         return _literal(values, kind) if not named else None
-    if word in ("arange", "range"):
+    if word == "arange":
         return _range(values, named, kind)
     if word == "eye":
         count = values[0] if len(values) == 1 else None
@@ -143,13 +146,14 @@ def _literal(values: list[Any], kind: Kind | None) -> Constant | None:
     if len(values) != 1:
         return None
     if isinstance(values[0], Constant):
-        return values[0]
+        return typed(values[0], kind or values[0].kind)
     content = values[0]
     numbers = list(content) if isinstance(content, list | tuple) else None
     if numbers is None or not all(isinstance(n, int | float) for n in numbers):
         return None
-    whole = all(isinstance(n, int) for n in numbers)
-    kind = kind or ("int64" if whole else "float32")
+    if kind is None:
+        types = {type(n) for n in numbers}
+        kind = "float32" if float in types or not types else "int64" if int in types else "bool"
     text = py_literal(tuple(numbers)) if len(numbers) != 1 else f"({py_literal(numbers[0])},)"
     return Constant(f"np.array({text}, {_type(kind)})", (len(numbers),), kind)
 
@@ -228,7 +232,7 @@ def computed(
     if kind in _FLOAT:
         return Constant(f"np.{kind}({_float(first)})", first.shape, "float32", before)
     if kind == "not":
-        return Constant(f"~{first.text}", first.shape, "bool", before)
+        return Constant(f"(~{first.text})", first.shape, "bool", before)
     if kind == "reshape":
         shape = _reshaped(first, settings["shape"], span)
         return Constant(f"{first.text}.reshape({py_literal(shape)})", shape, first.kind, before)

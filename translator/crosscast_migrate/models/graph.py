@@ -73,6 +73,8 @@ class Graph:
         """Values that have no axis of the rows, as tables of positions."""
         self.truths: set[int] = set()
         """Values that are true or false."""
+        self.whole: set[int] = set()
+        """Values of constants that are whole numbers."""
         self._values = 0
         self._overwritten: set[int] = set()
         self._constants: dict[int, Tensor] = {}
@@ -112,6 +114,14 @@ class Graph:
         if kind in _TRUTHS or (kind in _MOVES and self.truths.issuperset(numbers[:1])):
             self.truths.add(output.number)
         return output
+
+    def is_real(self, tensor: Tensor) -> bool:
+        """Whether a value has real numbers for certain; the types of inputs are not known."""
+        made = {step.output: step for step in self.steps}
+        number = tensor.number
+        while number in made and made[number].kind in _MOVES:
+            number = made[number].inputs[0]
+        return number in made and number not in self.truths | self.whole
 
     def _is_rowless(self, kind: str, numbers: Sequence[int]) -> bool:
         """Whether a result has no axis of the rows; views have further inputs for their sizes."""
@@ -163,6 +173,8 @@ class Graph:
             self.rowless.add(output.number)
             if held.kind == "bool":
                 self.truths.add(output.number)
+            if held.kind == "int64":
+                self.whole.add(output.number)
             self._kept.append(held)
             self._constants[id(held)] = output
         return self._constants[id(held)]
@@ -188,7 +200,11 @@ class Graph:
         self, kind: str, inputs: Sequence[Tensor], settings: Mapping[str, Any], layer: str
     ) -> Tensor:
         """Add a step of values whose second axis the source has first."""
-        plain = [self._unturned(tensor) for tensor in inputs]
+        ranks = {len(shape) for t in inputs if t.is_turned and (shape := self.shape(t)) is not None}
+        rank = max(
+            ranks, default=3
+        )  # of steps, rows and their numbers, where nothing else is known
+        plain = [self._unturned(tensor, rank) for tensor in inputs]
         axis = settings.get("axis")
         last = kind in ("softmax", "log_softmax", "concat") and axis in (-1, 2)
         if kind in _BY_POSITION or last:
@@ -197,14 +213,17 @@ class Graph:
             return self.apply(kind, plain, {**settings, "axis": (1,)}, layer)
         raise UnreadableError(f"{kind} of values that have the rows on their second axis")
 
-    def _unturned(self, tensor: Tensor) -> Tensor:
+    def _unturned(self, tensor: Tensor, rank: int) -> Tensor:
+        """Return a value with its rows first, as others of a number of axes."""
         if tensor.is_turned:
             return replace(tensor, is_turned=False)
         shape = self.shape(tensor)
         if tensor.number not in self.rowless or shape is None:
             raise UnreadableError("values with the rows on the first axis and on the second")
-        if len(shape) <= 1:
-            return tensor
+        if len(shape) < rank and (len(shape) < rank - 1 or shape[0] == 1):
+            return tensor  # its axes are the last ones of the other value
+        if len(shape) != rank:
+            raise UnreadableError("a value with one number for every row of a batch")
         axes = (1, 0, *range(2, len(shape)))
         return self.apply("permute", [tensor], {"axes": axes})
 

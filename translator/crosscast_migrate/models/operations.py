@@ -34,9 +34,11 @@ def operation(
             return graph.apply("permute", inputs, {"axes": axes})
         case "permute":
             axes = tuple(layer.settings["axes"])
-            if axes[:2] == (1, 0) and axes[2:] == tuple(range(2, len(axes))):
+            has_rows = inputs[0].number not in graph.rowless
+            if has_rows and axes[:2] == (1, 0) and axes[2:] == tuple(range(2, len(axes))):
                 return _turned(inputs[0])
-            if not all(isinstance(axis, int) for axis in axes) or axes[0] != 0:
+            known = all(isinstance(axis, int) for axis in axes)
+            if not known or (has_rows and axes[0] != 0):
                 raise UnreadableError("the axis of the rows must stay where it is", span)
             return graph.apply("permute", inputs, {"axes": axes})
         case "squeeze" | "unsqueeze" if not isinstance(layer.settings["axis"], int):

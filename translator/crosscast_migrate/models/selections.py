@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from crosscast_migrate.models.network import Step
+from crosscast_migrate.models.network import Step, UnreadableError
 from crosscast_migrate.models.objects import Tensor
 from crosscast_migrate.models.tensor_calls import chosen
 
@@ -40,6 +40,8 @@ def selected(
             if producer is not None and _is_slope(producer, number):
                 slope = {"slope": producer.settings["scale"]}
                 return machine.graph.apply("leaky_relu", [tensor], slope)
+    if len(given) != 3:
+        raise UnreadableError("a choice without two values is not carried", span)
     return chosen(machine, given, span)
 
 

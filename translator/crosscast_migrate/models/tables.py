@@ -76,6 +76,8 @@ class ModelReading:
     """Functions that take a condition and two values, and choose for every number."""
     attends: Mapping[str, Reading] = field(default_factory=dict)
     """Functions that compute attention of values that are split into heads."""
+    ranges: frozenset[str] = frozenset()
+    """Functions that count as NumPy's `arange` does, under another name."""
     shapes: frozenset[str] = frozenset()
     """Functions that return the shape of a value."""
     differentiates: frozenset[str] = frozenset()

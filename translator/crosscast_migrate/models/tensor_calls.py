@@ -16,7 +16,7 @@ from crosscast_migrate.models.constants import (
     computed,
     sliced,
 )
-from crosscast_migrate.models.network import UnreadableError
+from crosscast_migrate.models.network import Shape, UnreadableError
 from crosscast_migrate.models.objects import (
     Constant,
     Dim,
@@ -39,6 +39,9 @@ _WHOLE = frozenset(
     {*("int", "long", "short", "bool", "bool_", "int8", "uint8", "int16", "int32", "int64")}
 )
 """Types, by their last word, to which a value is not converted without a loss."""
+_REAL = frozenset(
+    {*("float", "half", "double", "float16", "float32", "float64", "bfloat16", "float_")}
+)
 _TRUTH = frozenset({"bool", "bool_"})
 _KEEPS = frozenset({"contiguous", "clone", "cuda", "bool"})
 """Methods that leave what is true or false as it is, whatever they are given."""
@@ -71,6 +74,7 @@ def of_tensor(
         return size_of(machine, held, given[0], node, module) if given else Sizes(held)
     row = machine.tables.methods.get(name)
     if name in ("expand", "expand_as", "broadcast_to") and held.number in machine.graph.rowless:
+        check_repeats_rows(machine, machine.graph.shape(held), given, span)
         return held  # it is repeated for every row where something needs it
     if row is None:
         raise UnreadableError(f"the method {name} of a value is not in the table", span)
@@ -79,11 +83,30 @@ def of_tensor(
         # Inputs are of the type that their rows have.
         if words & _WHOLE and any(step.output == held.number for step in machine.graph.steps):
             raise UnreadableError("a value of the model is made a whole number", span)
-        return held if name in _KEEPS else _converted(machine, held, words)
+        moves = name == "to" and not words & _REAL and not _says_type(node, module)
+        return held if moves or name in _KEEPS else _converted(machine, held, words)
     alone = given and not isinstance(given[0], list | tuple | Sizes)
     if row.kind in ("reshape", "permute") and alone:
         given = [tuple(given)]
     return of_row(machine, row, [held, *given], named, span)
+
+
+def check_repeats_rows(
+    machine: ModelMachine, shape: Shape | None, given: Sequence[Any], span: Span | None
+) -> None:
+    """Raise an error if a value is repeated along other axes than that of the rows."""
+    sizes = given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else given
+    if len(given) == 1 and isinstance(given[0], Tensor):
+        sizes = machine.graph.shape(given[0]) or ()
+    own = shape[len(shape) - len(sizes[1:]) :] if shape is not None and sizes else ()
+    if any(mine == 1 and size not in (1, -1) for mine, size in zip(own, sizes[1:], strict=False)):
+        raise UnreadableError("a value is repeated along other axes than that of the rows", span)
+
+
+def _says_type(node: ast.Call, module: Module) -> bool:
+    """Whether an argument is the type of something: `x.to(y.dtype)`."""
+    arguments = (*node.args, *(keyword.value for keyword in node.keywords))
+    return any(module.text(each).endswith("dtype") for each in arguments)
 
 
 def _is_type(value: Any) -> bool:
@@ -112,7 +135,8 @@ def of_row(
     named = dict(named)
     rest: Sequence[Any]
     if row.kind == "choose":
-        return chosen(machine, [*given, *named.values()], span)
+        settings = bound(row, given, named, span)
+        return chosen(machine, [settings[word] for word in ("condition", "kept", "other")], span)
     if row.inputs == 0:
         inputs, rest = list(given[0]) if given else [], given[1:]
         for word in machine.tables.list_names:
