@@ -20,7 +20,8 @@ def signature(name: str) -> tuple[list[str], dict[str, Any], bool]:
         ValueError: it is written in another language, and says none.
     """
     held = resolve(name)
-    function = held.__init__ if isinstance(held, type) else held
+    is_class = isinstance(held, type)
+    function = held.__init__ if is_class else held
     parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
     others = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
     by_place = [
