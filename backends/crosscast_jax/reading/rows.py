@@ -155,12 +155,23 @@ def _count(over: ast.expr, module: Module) -> ast.expr | None:
             ends = (_count(each, where) for each, where in chase(first, module))
             return next((end for end in ends if end is not None), None)
         case ast.Call(func=function, args=args) if identifier(function) in ("range", "trange"):
-            match args:
-                case [end]:
-                    return end
-                case [ast.Constant(value=0) | ast.Name() | ast.Attribute(), end]:
-                    return end
-                case [ast.Constant(value=1), ast.BinOp(left=end, op=ast.Add(),
-                                                       right=ast.Constant(value=1))]:  # fmt: skip
-                    return end
+            start = _first(args[0], module) if len(args) == 2 else 0
+            match start, args[-1] if len(args) <= 2 else None:
+                case 0, ast.expr() as stop:
+                    return stop
+                case 1, ast.BinOp(left=last, op=ast.Add(), right=ast.Constant(value=1)):
+                    return last
     return None
+
+
+def _first(node: ast.expr, module: Module) -> int | None:
+    """Return the number of the first step of a new run, where one is continued at a later one."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, int) else None
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return None
+    for value, _ in chase(node, module):
+        match value:
+            case ast.BinOp(op=ast.Add(), right=ast.Constant(value=1)):
+                return 1  # the one after the last
+    return 0
