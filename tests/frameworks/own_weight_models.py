@@ -1,7 +1,8 @@
-"""One model with a layer of every kind in three frameworks, each written as usual there."""
+"""One model with a layer of every kind in four frameworks, each written as usual there."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +13,16 @@ SOURCES = {
     name.removesuffix(".py"): text
     for name, text in files_in(Path(__file__).with_suffix(".md")).items()
 }
-RECIPE = """
+RECIPE = f"""
 version: 1
 name: own
 model:
   kind: custom
-  factory: {torch: "own_torch:build_model", tensorflow: "own_tensorflow:build_model",
-    paddle: "own_paddle:build_model"}
-data: {source: npz, train: rows.npz, eval: rows.npz}
-batch: {micro_batch_size: 4, global_batch_size: 4}
-optimizer: {name: adamw, learning_rate: 0.001}
-schedule: {total_steps: 4}
+  factory: {json.dumps({name: f"own_{name}:build_model" for name in SOURCES})}
+data: {{source: npz, train: rows.npz, eval: rows.npz}}
+batch: {{micro_batch_size: 4, global_batch_size: 4}}
+optimizer: {{name: adamw, learning_rate: 0.001}}
+schedule: {{total_steps: 4}}
 """
 
 

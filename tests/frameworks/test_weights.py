@@ -1,4 +1,4 @@
-"""Weights of models in three frameworks are matched and proved, and mistakes are refuted."""
+"""Weights of models in every framework are matched and proved, and mistakes are refuted."""
 
 from __future__ import annotations
 
@@ -18,29 +18,33 @@ from crosscast.weights.writer import text_of
 from crosscast_parity.weights.command import Request, check, match
 from crosscast_parity.weights.report import as_json, found_problems, problems, summary, table
 from crosscast_parity.weights.search import Found
+from frameworks.names import QUICK, marked
 from frameworks.own_weight_models import SOURCES, write_models
 from frameworks.subprocesses import pythons, require
-from tiers import cases
+from tiers import cases, exhaustive
 
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
-ALL = ("torch", "tensorflow", "paddle")
 SILENT = {"words.attention.in_proj_bias.key", "words.k.bias"}
 """Keys have the same bias for all queries, which softmax does not see."""
 
 
 def request_of(path: Path, *targets: str, rows: Path | None = None) -> Request:
     return Request(
-        recipe=load(str(path)), folder=path.parent, targets=targets, rows=rows, python=pythons(*ALL)
+        recipe=load(str(path)),
+        folder=path.parent,
+        targets=targets,
+        rows=rows,
+        python=pythons(*targets),
     )
 
 
 @pytest.fixture(scope="module")
 def matched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Found]:
-    for framework in ALL:
+    for framework in QUICK:
         require(framework)
     folder = tmp_path_factory.mktemp("own")
     path = write_models(folder)
-    found = match(request_of(path))
+    found = match(request_of(path, *QUICK))
     (folder / "weights.yaml").write_text(text_of(found.known))
     return path, found
 
@@ -52,6 +56,18 @@ def test_layers_of_every_kind_are_matched_and_proved(matched: tuple[Path, Found]
     assert found.known.left["torch"] == ("images.norm.num_batches_tracked",)
     assert [d.severity for d in found_problems(found)] == ["note"]
     assert read_weights(str(path.parent / "weights.yaml")).entries == found.known.entries
+
+
+@exhaustive("layers of Flax, which JAX compiles one by one")
+@pytest.mark.parametrize("framework", marked("jax"))
+def test_layers_of_flax_are_matched_and_proved(framework: str, tmp_path: Path) -> None:
+    require(framework)
+    found = match(request_of(write_models(tmp_path), "torch", framework))
+    assert {entry.name for entry in found.known.entries if not entry.proved} == SILENT
+    assert all(set(entry.places) == {"torch", framework} for entry in found.known.entries)
+    places = {entry.name: entry.places[framework] for entry in found.known.entries}
+    assert places["images.up.weight"].layout == Layout(axes=(3, 2, 0, 1))
+    assert [d.severity for d in found_problems(found)] == ["note"]
 
 
 def test_what_no_name_tells_is_found_by_gradients(matched: tuple[Path, Found]) -> None:
