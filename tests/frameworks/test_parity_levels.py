@@ -14,11 +14,11 @@ from crosscast_parity.compare.harness import compare
 from crosscast_parity.judge.records import ParityReport
 from crosscast_parity.planning.contestants import of_targets
 from crosscast_parity.planning.options import make_options
+from frameworks.names import FRAMEWORKS, MARKS
 from frameworks.subprocesses import require
 from tiers import exhaustive
 
-TARGETS = ("torch", "tensorflow", "paddle")
-pytestmark = [*(getattr(pytest.mark, name) for name in TARGETS)]
+pytestmark = [*MARKS, pytest.mark.timeout(1800)]
 
 TINY = {
     "version": 1,
@@ -52,11 +52,11 @@ TINY = {
 
 
 def compared(folder: Path, **changes: Any) -> ParityReport:
-    for target in TARGETS:
+    for target in FRAMEWORKS:
         require(target)
     recipe = Recipe.model_validate(upgraded(TINY | changes))
     return compare(
-        of_targets(TARGETS, recipe, {}),
+        of_targets(FRAMEWORKS, recipe, {}),
         options=make_options(folder, check="quick", windows=24, jobs=2),
         compile_to=compile_to_folders,
     )
