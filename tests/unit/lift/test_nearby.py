@@ -114,3 +114,38 @@ def test_the_modules_that_speak_of_training_come_first(tmp_path: Path) -> None:
     _, (problem,) = read_sources([str(tmp_path / "train.py")])
     assert problem.code == "CC916"
     assert problem.message.startswith("11 more files that it imports")
+
+
+SETTINGS = {
+    "main.py": """\
+import train
+from ml_collections import config_flags
+
+config_flags.DEFINE_config_file("config", "configs/small.py")
+train.run(FLAGS.config)
+""",
+    "train.py": "import optax\ntx = optax.adamw(1e-3)\ngrads = jax.grad(loss)(params)\n",
+    "configs/small.py": "from configs import base\ndef get_config():\n    return base.made()\n",
+    "configs/base.py": "def made():\n    return ml_collections.ConfigDict()\n",
+    "configs/large.py": "def get_config():\n    return ml_collections.ConfigDict()\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "others"),
+    [("", ["small", "base"]), (" --config=$(pwd)/configs/large.py:x", ["large", "small", "base"])],
+)
+def test_files_of_settings_that_a_flag_names_belong_to_its_program(
+    tmp_path: Path, command: str, others: list[str]
+) -> None:
+    (tmp_path / "configs").mkdir()
+    for name, text in SETTINGS.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "run.sh").write_text(f"python main.py{command}\n")
+    wanted = {"main.py", "train.py", "run.sh", *(f"configs/{name}.py" for name in others)}
+    assert names(tmp_path, "run.sh") == wanted
+    for given in ("run.sh", "."):  # the program, its settings and its command are one group
+        sources, _ = read_sources([str(tmp_path / given)])
+        first, *rest = groups_of(sources, [])
+        assert {Path(source.name).relative_to(tmp_path).as_posix() for source in first} >= wanted
+        assert not any(source.name.endswith(("main.py", "train.py")) for g in rest for source in g)

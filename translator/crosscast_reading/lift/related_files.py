@@ -12,6 +12,7 @@ from pathlib import Path
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
 from crosscast_reading.sources.ancestors import hydra_paths, paths_of_ancestors
+from crosscast_reading.sources.config_flags import default_files
 from crosscast_reading.sources.file_names import FileNames
 from crosscast_reading.sources.files import Text, is_file, kind_of, read_text
 
@@ -156,6 +157,8 @@ def _needed(source: Source) -> Iterator[Path]:
         yield from (above / "requirements.txt" for above in (folder, *list(folder.parents)[:_UP]))
     if kind_of(source) == "python":
         yield from _imported(source.text, folder)
+        for name in default_files(source):
+            yield from _around(folder, name)
     elif kind_of(source) == "shell":
         for name in _started(source.text):
             yield from _around(folder, name)

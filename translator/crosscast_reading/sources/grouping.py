@@ -10,6 +10,7 @@ from crosscast.messages.source import Source
 from crosscast_reading.readers.config.encoder_json import is_encoder
 from crosscast_reading.readers.inheritance import files_of
 from crosscast_reading.sources.ancestors import ancestors, hydra_names, is_run
+from crosscast_reading.sources.config_flags import defines_settings, settings_named
 from crosscast_reading.sources.file_names import FileNames
 from crosscast_reading.sources.files import kind_of
 from crosscast_reading.sources.imports import Files, Imports
@@ -51,8 +52,10 @@ def group(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
         if started is None:
             members: tuple[Source, ...] = (script,)
         else:
-            members = (*programs.get(started.name, imports.closure(started)), script)
-            members = (*members, *jobs.get(script.name, ()))
+            own = programs.get(started.name, imports.closure(started))
+            members = _with_config_file(own, script, files, imports)
+            launched.update(member.name for member in members[len(own) :])
+            members = (*members, script, *jobs.get(script.name, ()))
             launched.add(started.name)
         members = _with_settings(members, settings, configurations, used)
         groups.append(members)
@@ -136,7 +139,9 @@ def _within_reason(
 
 def _programs(sources: Sequence[Source], imports: Imports) -> dict[str, tuple[Source, ...]]:
     """Return main file to program; every file that may train belongs to a program."""
-    wanted = [source for source in sources if kind_of(source) == "python" and may_train(source)]
+    wanted = [
+        source for source in sources if kind_of(source) == "python" and _trains(source, imports)
+    ]
     imported = {two.name for source in wanted for two in imports.of(source) if two is not source}
     programs: dict[str, tuple[Source, ...]] = {}
     covered: set[str] = set()
@@ -145,6 +150,26 @@ def _programs(sources: Sequence[Source], imports: Imports) -> dict[str, tuple[So
             programs[source.name] = imports.closure(source)
             covered.update(m.name for m in programs[source.name] if not is_run(m))
     return programs
+
+
+def _trains(source: Source, imports: Imports) -> bool:
+    """Whether a file may train, or takes settings from a flag and hands them to one that may."""
+    return may_train(source) or (
+        defines_settings(source) and any(map(may_train, imports.closure(source)))
+    )
+
+
+def _with_config_file(
+    members: tuple[Source, ...], script: Source, files: Files, imports: Imports
+) -> tuple[Source, ...]:
+    """Add the Python files of settings that the command of a program names."""
+    if not any(map(defines_settings, members)):
+        return members
+    folder = PurePath(script.name).parent
+    added = {member.name: member for member in members}
+    for settings in settings_named(_PROGRAM.find(script.text), folder, files.named):
+        added.update((part.name, part) for part in imports.closure(settings))
+    return tuple(added.values())
 
 
 def _started(script: Source, files: Files) -> Source | None:

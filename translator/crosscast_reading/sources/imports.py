@@ -10,6 +10,7 @@ from pathlib import PurePath
 from crosscast.messages.source import Source
 from crosscast_reading.pysource.libraries.public_names import INSTALLED
 from crosscast_reading.readers.inheritance import lineage
+from crosscast_reading.sources.config_flags import default_files, settings_named
 from crosscast_reading.sources.files import kind_of
 from crosscast_reading.sources.prefilter import FLAGS, has_word, may_train
 
@@ -93,6 +94,7 @@ class Imports:
     def _find(self, source: Source) -> Iterator[Source]:
         own = PurePath(source.name).parent
         yield from lineage(source, self._files.python)
+        yield from settings_named(default_files(source), own, self._files.named)
         for match in _IMPORT.finditer(source.text):
             if match["modules"]:
                 for name in match["modules"].split(","):

@@ -24,9 +24,9 @@ _CONFIG = (
 _WORDS = {"python": _PYTHON, "shell": _SHELL, "config": _CONFIG}
 FLAGS = (
     *("argparse", "ArgumentParser", "add_argument", "absl", "DEFINE_", "click", "dataclass"),
-    *("add_arg(", "fire"),
+    *("add_arg(", "fire", "ConfigDict"),
 )
-"""Words of modules that define flags."""
+"""Words of modules that define flags or settings."""
 
 
 def may_train(source: Source) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from crosscast_reading.pysource.evaluation import choices
+from crosscast_reading.pysource.evaluation.settings import is_missing_in_settings
 from crosscast_reading.pysource.flags import reading
 from crosscast_reading.pysource.names.reaching_assignments import condition_of
 from crosscast_reading.pysource.programs.evaluate import evaluate
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
     from crosscast_reading.pysource.programs.program import Program
 
+_Answer = TypeVar("_Answer")
 _ENVIRONMENT = frozenset({"os.environ.get", "os.getenv", "os.environ.setdefault"})
 _KEPT = frozenset({"copy.deepcopy", "copy.copy", "eval", "torch.tensor", "tensorflow.constant"})
 _FIELDS = frozenset({"dataclasses.field", "transformers.hf_argparser.HfArg", "pydantic.Field"})
@@ -122,7 +125,7 @@ def _getattr(node: ast.Call, module: Module, program: Program) -> Value:
     text = module.text(node)[:200]
     if isinstance(key, Known) and isinstance(key.value, str) and key.value.isidentifier():
         part = ast.Attribute(value=node.args[0], attr=key.value, ctx=ast.Load())
-        value = _stand_in(part, node, module)
+        value = _stand_in(part, node, module, evaluate)
         if not isinstance(value, Unknown) or value.has_default or value.origin == "flag":
             return value
     if len(node.args) > 2:
@@ -133,12 +136,17 @@ def _getattr(node: ast.Call, module: Module, program: Program) -> Value:
     return Unknown(text, "an attribute whose name only a run can tell")
 
 
-def _stand_in(part: ast.Attribute | ast.Subscript, node: ast.Call, module: Module) -> Value:
-    """Return the value of an expression that a call stands for; it gets the place of the call."""
+def _stand_in(
+    part: ast.Attribute | ast.Subscript,
+    node: ast.Call,
+    module: Module,
+    ask: Callable[[ast.expr, Module], _Answer],
+) -> _Answer:
+    """Ask something of an expression that a call stands for; it gets the place of the call."""
     ast.copy_location(part, node)
     module.parents[part] = node
     try:
-        return evaluate(part, module)
+        return ask(part, module)
     finally:
         del module.parents[part]
 
@@ -151,11 +159,14 @@ def _get(node: ast.Call, function: ast.Attribute, module: Module, program: Progr
     if not isinstance(key, Known) or not isinstance(key.value, str | int):
         return None
     part = ast.Subscript(value=function.value, slice=ast.Constant(key.value), ctx=ast.Load())
-    value = _stand_in(part, node, module)
+    value = _stand_in(part, node, module, evaluate)
     if not isinstance(value, Unknown) or value.has_default:
         return value
     base = evaluate(function.value, module)
     default = evaluate(node.args[1], module) if len(node.args) > 1 else Known(None)
+    is_missing = _stand_in(part, node, module, is_missing_in_settings)
+    if is_missing is not None:
+        return default if is_missing else value
     if isinstance(base, Known) and isinstance(base.value, dict):
         return default
     if isinstance(default, Known) and len(node.args) > 1:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from crosscast_reading.pysource.evaluation import bindings
 from crosscast_reading.pysource.evaluation.choices import Option, certain_truth, choice
 from crosscast_reading.pysource.evaluation.documents import from_document
+from crosscast_reading.pysource.evaluation.settings import from_settings
 from crosscast_reading.pysource.flags import reading as flags
 from crosscast_reading.pysource.names.attribute_writes import written_elsewhere
 from crosscast_reading.pysource.names.containers import assigned_paths, definitions, entries_of
@@ -38,8 +39,10 @@ def of_attribute(node: ast.Attribute, module: Module) -> Value:
     """Return the value of an attribute: assigned, a flag, an entry, of a class, of a library."""
     text = module.text(node)
     program = module.program
-    flag = flags.flag_read(node, module)
     assigned = list(assigned_paths(node, module))
+    if (setting := from_settings(node, module, assigned)) is not None:
+        return _of_bindings(assigned, node, module, initial=setting) if assigned else setting
+    flag = flags.flag_read(node, module)
     if flag is not None:
         initial = flags.value_of(flag, text)
         if not assigned:
@@ -108,6 +111,9 @@ def _of_instance(node: ast.Attribute, module: Module) -> bool:
 def of_subscript(node: ast.Subscript, module: Module) -> Value:
     """Return the value of an entry."""
     text = module.text(node)
+    assigned = list(assigned_paths(node, module))
+    if (setting := from_settings(node, module, assigned)) is not None:
+        return _of_bindings(assigned, node, module, initial=setting) if assigned else setting
     entries = entries_of(node, module)
     if entries and _has_key(node, module):
         return _as_entry(_of_bindings(entries, node, module), text)

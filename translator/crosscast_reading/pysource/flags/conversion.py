@@ -9,6 +9,13 @@ from crosscast_reading.pysource.values.value import Known, Unknown, Value
 
 _TRUE = frozenset({"true", "t", "1", "yes", "y", "on"})
 _FALSE = frozenset({"false", "f", "0", "no", "n", "off"})
+_TEXTS = frozenset(
+    {
+        *("", "str", "Path", "Text", "STRING", "string", "PathLike", "abspath", "expanduser"),
+        "config_file",
+    }
+)
+"""Types that leave a text what it is; `config_file` is the name of a file."""
 
 
 def convert(content: object, kind: str, parser: str = "argparse") -> Value:
@@ -33,7 +40,7 @@ def convert(content: object, kind: str, parser: str = "argparse") -> Value:
 
 def _known(content: str, last: str, kind: str, parser: str) -> Value:
     small = content.strip().lower()
-    if last in ("", "str", "Path", "Text", "STRING", "string", "PathLike", "abspath", "expanduser"):
+    if last in _TEXTS:
         return Known(content)
     if last in ("int", "INT", "integer", "Int", "positive_int", "int_type"):
         return Known(int(content))

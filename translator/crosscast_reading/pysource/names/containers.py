@@ -211,7 +211,7 @@ def chase(node: ast.expr, module: Module) -> Iterator[Place]:
         yield here, where
         if isinstance(here, ast.Name | ast.Attribute | ast.Subscript):
             for definition in definitions(here, where):
-                queue += _sources(definition)
+                queue += sources_of(definition)
         elif isinstance(here, ast.Call):
             queue += _through_call(here, where)
         elif isinstance(here, ast.IfExp):
@@ -220,7 +220,8 @@ def chase(node: ast.expr, module: Module) -> Iterator[Place]:
             queue.append((here.value, where))
 
 
-def _sources(binding: Binding) -> list[Place]:
+def sources_of(binding: Binding) -> list[Place]:
+    """Return the expressions that an assignment takes its value from."""
     program = binding.module.program
     if binding.kind in ("assign", "with") and binding.value is not None and not binding.path:
         return [(binding.value, binding.module)]

@@ -40,7 +40,7 @@ def output_of(node: Node, expander: Expander) -> Word | None:
 
 
 def _simple(command: Node, node: Node, expander: Expander) -> Word | None:
-    """Return the output of `echo` and `expr`."""
+    """Return the output of `echo`, `expr` and `pwd`."""
     place = expander.text.place(node)
     words = [w for c in command.children for w in expander.words(c)]
     match [text_of(word) for word in words]:
@@ -48,6 +48,8 @@ def _simple(command: Node, node: Node, expander: Expander) -> Word | None:
             return joined(words[2:], place)
         case ["echo", option, *_] if option is None or not option.startswith("-"):
             return joined(words[1:], place)
+        case ["pwd"]:
+            return (Piece(text=".", span=place),)
         case ["expr", *_]:
             value = calculate(" ".join(map(shown, words[1:])), lambda _: None)
             if value is not None:
