@@ -3,54 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crosscast_parity.inside import updates
-from crosscast_parity.side_by_side import on_cpu
-from crosscast_parity.side_by_side.on_cpu import NOTE
 from crosscast_parity.side_by_side.places import lines_to_watch, places_of, unreached
-from crosscast_parity.side_by_side.proof import Execution, prove
+from crosscast_parity.side_by_side.proof import prove
 from crosscast_parity.side_by_side.recording import Recording, TensorSummary, read
-from crosscast_parity.side_by_side.running import Limits, Program, Ran, stand_in_for
+from crosscast_parity.side_by_side.running import Limits, Ran, stand_in_for
+from proven_runs import NEW, PROGRAM, OnCpu, Runs, proven
 from recorded_runs import SKIP, attempt, off, recording, times
-
-PROGRAM = Program(
-    framework="torch",
-    python="python",
-    folder=Path(),
-    script="train.py",
-    arguments=(),
-    texts={"train.py": b"a = 1\n"},
-)
-NEW = replace(PROGRAM, texts={"train.py": b"a = 2\n"})
-REACHED = {"train.py": (1,)}
-
-
-class Runs:
-    """Gives back recordings in place of runs, in order of what is asked for."""
-
-    def __init__(self, **ran: Sequence[Recording | Ran]) -> None:
-        self.ran = {name: list(found) for name, found in ran.items()}
-        self.requests: list[str] = []
-
-    def __call__(self, program: Program, limits: Limits, **how: Any) -> Ran:
-        name = "old" if program is PROGRAM else "new"
-        name += "_moved" * ("perturb" in how) + "_poisoned" * ("poison" in how)
-        self.requests.append(name)
-        found = self.ran[name].pop(0)
-        if isinstance(found, Ran):
-            return found
-        return Ran(recording=replace(found, reached=REACHED))
-
-
-def proven(**ran: Sequence[Recording | Ran]) -> tuple[Execution, list[str]]:
-    runs = Runs(**ran)
-    return prove(PROGRAM, NEW, Limits(), run=runs), runs.requests
 
 
 def test_equal_runs_are_the_same_and_need_no_more() -> None:
@@ -105,70 +69,6 @@ def test_an_original_that_fails_proves_nothing() -> None:
     ]
     found, _ = proven(old=once)
     assert found.wording == "the original, run again: it was stopped after 5 s"
-
-
-NO_GPU = Ran(
-    recording=Recording(error="AssertionError: Torch not compiled with CUDA enabled"),
-    problem="it ended with exit code 1: AssertionError: Torch not compiled with CUDA enabled",
-)
-
-
-class OnCpu(Runs):
-    """Notes which runs are kept on the CPU."""
-
-    original = PROGRAM
-
-    def __call__(self, program: Program, limits: Limits, **how: Any) -> Ran:
-        self.requests.append("kept" if program.environment else "given")
-        name = "old" if program.texts == self.original.texts else "new"
-        found = self.ran[name].pop(0)
-        return found if isinstance(found, Ran) else Ran(recording=replace(found, reached=REACHED))
-
-
-def test_a_script_that_asks_for_a_gpu_is_kept_on_the_cpu() -> None:
-    runs = OnCpu(old=[NO_GPU, times(3), times(3)], new=[times(3)])
-    found = prove(PROGRAM, NEW, Limits(), run=runs)
-    assert found.outcome == "same"
-    assert NOTE in found.notes
-    assert runs.requests == ["given", "kept", "kept", "kept"]
-
-
-def test_only_a_script_that_fails_for_want_of_a_gpu_is_kept_on_the_cpu() -> None:
-    for gone in (
-        Ran(recording=Recording(), problem="it ended with exit code 1: ValueError: augpus"),
-        replace(NO_GPU, problem=""),
-    ):
-        runs = OnCpu(old=[gone, *([] if gone.problem else [gone])], new=[times(3)])
-        found = prove(PROGRAM, NEW, Limits(), run=runs)
-        assert set(runs.requests) == {"given"}
-        assert NOTE not in found.notes
-    runs = OnCpu(old=[NO_GPU], new=[times(3)])
-    gpu = replace(PROGRAM, device="gpu")
-    assert prove(gpu, replace(NEW, device="gpu"), Limits(), run=runs).outcome != "same"
-    assert runs.requests == ["given", "given"]
-
-
-def test_a_migrated_script_alone_is_kept_on_the_cpu_too() -> None:
-    gone = Ran(recording=Recording(), problem="it ended with exit code 1: x", missing="horovod")
-    runs = OnCpu(old=[gone], new=[NO_GPU, times(3)])
-    found = prove(PROGRAM, NEW, Limits(), run=runs)
-    assert (found.alone, found.notes) == (3, (NOTE,))
-    assert runs.requests == ["given", "given", "kept"]
-
-
-def test_whatever_comes_of_runs_on_the_cpu_says_so() -> None:
-    other = times(3, backwards=1)
-    runs = OnCpu(old=[NO_GPU, times(3), times(3), times(3)], new=[other, other])
-    found = prove(PROGRAM, NEW, Limits(), run=runs)
-    assert (found.outcome, found.notes) == ("different", (NOTE,))
-    gone = Ran(recording=Recording(), problem="it ended with exit code 1: RuntimeError: streams")
-    runs = OnCpu(old=[NO_GPU, gone], new=[times(3)])
-    found = prove(PROGRAM, NEW, Limits(), run=runs)
-    assert found.wording.startswith("the original: it ended with exit code 1: RuntimeError")
-    assert found.notes == (NOTE,)
-    runs = OnCpu(old=[NO_GPU, times(3), times(3, **off(1e-9))], new=[])
-    found = prove(PROGRAM, NEW, Limits(), run=runs)
-    assert (found.outcome, found.notes) == ("cannot be verified here", (NOTE,))
 
 
 def test_a_migrated_script_that_fails_is_different() -> None:
@@ -393,22 +293,3 @@ def test_a_stand_in_is_found_by_the_module_or_by_what_the_program_says(
 ) -> None:
     folder = stand_in_for("torch", ran)
     assert (folder is not None and folder.name == "apex") == found
-
-
-def test_both_ends_know_one_variable() -> None:
-    assert on_cpu.STAYS_ON_CPU == updates.STAYS_ON_CPU
-
-
-def test_what_errors_say_without_naming_a_gpu_is_a_property_of_the_backend() -> None:
-    gone = Ran(recording=Recording(), problem="ValueError: No available device found.")
-    paddle = replace(PROGRAM, framework="paddle")
-    assert on_cpu.asked_for_gpu(paddle, gone)
-    assert not on_cpu.asked_for_gpu(PROGRAM, gone)
-
-
-def test_where_the_cpu_does_not_help_the_first_run_counts() -> None:
-    runs = OnCpu(old=[NO_GPU, NO_GPU], new=[times(3)])
-    found = prove(PROGRAM, NEW, Limits(), run=runs)
-    assert "Torch not compiled with CUDA" in found.wording
-    assert found.hint.startswith("use --device gpu")
-    assert found.notes == ()

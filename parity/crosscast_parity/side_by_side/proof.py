@@ -103,8 +103,8 @@ def prove(
         return _said(_with_one_side(unable, alone), on_cpu=on_cpu)
     if kept is original:
         return _compared(original, migrated, old, limits, ran, folder)
-    found = _compared(kept, kept_on_cpu(migrated), old, limits, ran, folder)
-    return _said(found, on_cpu=True)
+    outcome = _compared(kept, kept_on_cpu(migrated), old, limits, ran, folder)
+    return _said(outcome, on_cpu=True)
 
 
 def _said(execution: Execution, *, on_cpu: bool) -> Execution:

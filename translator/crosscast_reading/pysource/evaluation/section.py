@@ -173,7 +173,7 @@ class Kept:
 
 
 def joined(name: object, one: object, two: object, join: _Join) -> object:
-    """Return what a name or entry is that has one of two values."""
+    """Return the value of a name or entry that has one of two."""
     if one is two or same_content(one, two):
         return one
     if isinstance(one, Section) and isinstance(two, Section):

@@ -64,10 +64,10 @@ def from_settings(node: ast.expr, module: Module, assigned: Sequence[Binding] = 
         module: its own.
         assigned: what assigns to it before; the value is the one before that.
     """
-    found = _found(node, module)
-    if found is None:
+    looked_up = _read_entry(node, module)
+    if looked_up is None:
         return None
-    read, settings = found
+    read, settings = looked_up
     text = module.text(node)[:200]
     value = _entry(settings, read, text, module.program)
     change = _change(node, module, assigned) if value is not None else None
@@ -79,10 +79,10 @@ def from_settings(node: ast.expr, module: Module, assigned: Sequence[Binding] = 
 
 def is_missing_in_settings(node: ast.expr, module: Module) -> bool | None:
     """Whether settings surely lack the entry that an expression reads; None if it reads no such."""
-    found = _found(node, module)
-    if found is None or not found[1].is_found:
+    looked_up = _read_entry(node, module)
+    if looked_up is None or not looked_up[1].is_found:
         return None
-    read, settings = found
+    read, settings = looked_up
     held: object = settings.content
     for key in read.keys[:-1]:
         held = held.get(key) if isinstance(held, Section) else None
@@ -91,7 +91,7 @@ def is_missing_in_settings(node: ast.expr, module: Module) -> bool | None:
     return _change(node, module, ()) is None
 
 
-def _found(node: ast.expr, module: Module) -> tuple[Read, _Settings] | None:
+def _read_entry(node: ast.expr, module: Module) -> tuple[Read, _Settings] | None:
     """Return which entry of which settings an expression reads."""
     program = module.program
     if not uses_settings(program) or _is_method(node, module):
@@ -104,15 +104,15 @@ def _found(node: ast.expr, module: Module) -> tuple[Read, _Settings] | None:
 
 def _change(node: ast.expr, module: Module, assigned: Sequence[Binding]) -> Change | None:
     """Return a statement besides some that may change an entry before an expression reads it."""
-    found, program = _found(node, module), module.program
-    if found is None:
+    looked_up, program = _read_entry(node, module), module.program
+    if looked_up is None:
         return None
     known = {binding.node for binding in assigned}
     return next(
         (
             change
             for change in _tables(program).changes.get(program.modules[0].tree, program)
-            if change.node not in known and _touches(change, found[0], node, module, found[1])
+            if change.node not in known and _touches(change, *looked_up, node, module)
         ),
         None,
     )
@@ -140,10 +140,10 @@ def _make(place: ast.Call, read: Read) -> _Settings:
     program, where = read.module.program, read.module
     machine = SettingsMachine(program)
     if read.flag is not None:
-        found = function_of(read.flag, program)
-        if found is None:
+        maker = function_of(read.flag, program)
+        if maker is None:
             return _nothing(is_found=False)
-        home, function, given = found
+        home, function, given = maker
         content = machine.settings(home, function, given, {})
     else:
         callee = program.function(where.call(place))
@@ -183,7 +183,7 @@ def _entry(settings: _Settings, read: Read, text: str, program: Program) -> Valu
 
 
 def _touches(
-    change: Change, read: Read, node: ast.expr, module: Module, settings: _Settings
+    change: Change, read: Read, settings: _Settings, node: ast.expr, module: Module
 ) -> bool:
     """Whether a statement may change an entry before it is read."""
     if (

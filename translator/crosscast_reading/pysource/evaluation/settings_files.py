@@ -53,7 +53,7 @@ def _launch(program: Program) -> Launch:
 def overridden(
     flag: Flag, keys: tuple[str | int, ...], held: object, text: str, program: Program
 ) -> Value | None:
-    """Return what the command sets an entry to, or one below it; None if it sets neither.
+    """Return the value that the command gives an entry, or one below it; None if it sets neither.
 
     Args:
         flag: of the file.

@@ -92,7 +92,7 @@ class SettingsMachine(Machine):
     # ---- values
 
     def unknown(self, node: ast.AST, place: Variables, reason: str = "") -> Unknown:
-        """Return what stands for a value that is not known."""
+        """Return the stand-in of a value that is not known."""
         text = place.module.text(node)[:200]
         return Unknown(text, reason or "an expression that only a run can tell", names=(text,))
 
@@ -185,7 +185,7 @@ class SettingsMachine(Machine):
         return section_of(evaluate(node, frame.module))
 
     def no_entry(self, node: ast.Subscript, frame: Variables) -> Any:
-        """Return what stands for an entry that is not there."""
+        """Return the stand-in of an entry that is not there."""
         return self.unknown(node, frame, "an entry that nothing in the files given writes")
 
     def either(self, node: ast.IfExp, place: Variables) -> Any:
@@ -388,7 +388,7 @@ class SettingsMachine(Machine):
 
 
 def _changing(name: str, one: object, two: object) -> Unknown:
-    """Return what stands for a value that the rounds of a loop change."""
+    """Return the stand-in of a value that the rounds of a loop change."""
     return Unknown(name, "it changes in every round of a loop", names=(name,))
 
 

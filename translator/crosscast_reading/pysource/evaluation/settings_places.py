@@ -62,9 +62,9 @@ def uses_settings(program: Program) -> bool:
 
 def read_of(node: ast.expr, module: Module) -> Read | None:
     """Return the entry of settings that an expression reads; None if it may be several."""
-    found = list(_reads(node, module, (), 0))
-    first = found[0] if found else None
-    if first is None or any(r.place is not first.place or r.keys != first.keys for r in found):
+    reads = list(_reads(node, module, (), 0))
+    first = reads[0] if reads else None
+    if first is None or any(r.place is not first.place or r.keys != first.keys for r in reads):
         return None
     return first
 
