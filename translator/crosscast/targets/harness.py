@@ -15,6 +15,7 @@ modules are optional:
     cleanup      clean_up(): what a run leaves in the process
     toy          a program that runs emitted steps on the harness's toy
     updates      install(): every update that the framework's optimizers make
+    builds       install(): models that are built, and what the framework refuses
     allocations  a program that watches the allocator, or asks the compiler for its plan
     trace        a program that traces a model of the user's
     weights      a program that lists the weights of the user's model and computes with them
@@ -39,6 +40,7 @@ Module = Literal[
     "cleanup",
     "toy",
     "updates",
+    "builds",
     "allocations",
     "trace",
     "weights",
