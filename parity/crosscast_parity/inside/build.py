@@ -37,6 +37,7 @@ import json
 import os
 import re
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable, Iterator
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder
@@ -56,7 +57,7 @@ from crosscast_parity.inside.holes import (
 from crosscast_parity.inside.orphans import end_with_parent
 from crosscast_parity.inside.updates import seed, when_imported
 
-MOST_SAID = 300
+MOST_SAID = 240
 ABOUT_HERE = (NotKnownError, OSError, MemoryError, NameError)
 """Errors that tell of what is missing, or follow from what was skipped."""
 LIBRARIES = "site-packages"
@@ -200,7 +201,7 @@ def words_of(error: BaseException) -> str:
     """Return the message of an error in one line."""
     if isinstance(error, NotKnownError) or "CrosscastUnknown" in str(error):
         return "it needs a value that is not known"
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:MOST_SAID]
+    return textwrap.shorten(f"{type(error).__name__}: {error}", MOST_SAID, placeholder=" ...")
 
 
 def _frames(trace: TracebackType | None) -> list[FrameType]:
@@ -297,8 +298,11 @@ def call_builders(build: Build, space: dict[str, Any], text: bytes, base: type) 
                 continue
         elif not isinstance(node, ast.FunctionDef) or not any(_makes(node, space, base)):
             continue
+        place = (Path(sys.argv[0]).name, node.lineno)
         if callable(made) and _needs_nothing(made):
-            build.attempt((Path(sys.argv[0]).name, node.lineno), made)
+            build.attempt(place, made)
+        else:
+            build.write("skipped", place, words=f"{node.name} needs arguments")
 
 
 def _makes(node: ast.FunctionDef, space: dict[str, Any], base: type) -> Any:
@@ -338,7 +342,7 @@ def main(argv: list[str]) -> None:
     try:
         exec(build.holes.compile(text, spec["script"]), module.__dict__)
     except SystemExit as error:
-        words = words_of(error)
+        words = words_of(error) if error.code else ""
     except Exception as error:
         build.failed(Statement(spec["script"], getattr(error, "lineno", 0) or 1, ()), error)
         words = words_of(error)

@@ -120,6 +120,7 @@ def _read(records: Path, outcome: Outcome) -> Built:
             kind = record["kind"]
             if kind == "end":
                 ended = str(record["words"])
+                ended += last if ended.startswith("SystemExit") else ""
                 continue
             why = str(record.get("why", ""))
             words = str(record.get("words") or record.get("how") or record["name"])

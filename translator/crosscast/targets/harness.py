@@ -165,6 +165,8 @@ class Harness:
     pace: Pace = Pace()
     bugs: Bugs | None = None
     """None excludes the scripts from `parity --self-test`."""
+    refusal_hints: Mapping[str, str] = field(default_factory=dict)
+    """What to do about what the framework refuses (`builds`): patterns of its messages to hints."""
     updates: Updates | None = None
     """None if runs of users' scripts cannot be observed."""
 
