@@ -201,7 +201,10 @@ def words_of(error: BaseException) -> str:
     """Return the message of an error in one line."""
     if isinstance(error, NotKnownError) or "CrosscastUnknown" in str(error):
         return "it needs a value that is not known"
-    return textwrap.shorten(f"{type(error).__name__}: {error}", MOST_SAID, placeholder=" ...")
+    lines = str(error).strip().splitlines()
+    # AutoGraph puts a traceback before the message.
+    message = lines[-1].strip() if lines and lines[0] == "in user code:" else str(error)
+    return textwrap.shorten(f"{type(error).__name__}: {message}", MOST_SAID, placeholder=" ...")
 
 
 def _frames(trace: TracebackType | None) -> list[FrameType]:
