@@ -147,6 +147,25 @@ loaded.fit(words)
 images = keras.utils.image_dataset_from_directory("images")
 files = keras.utils.get_file("x.zip", "http://localhost:1/x.zip")
 """,
+    "not_adapted": """\
+import glob
+import os
+import keras
+import tensorflow as tf
+texts = open("gone").read().split()
+words = keras.layers.TextVectorization(max_tokens=100)
+words.adapt(texts)
+inputs = keras.Input((1,), dtype="string")
+encoded = keras.layers.Dense(3)(keras.layers.CategoryEncoding(7)(words(inputs)))
+print(words(tf.constant([["a text"]])))
+os.makedirs("made")
+names = os.listdir("made")
+for folder, _, files in os.walk("made"):
+    names += files
+for name in glob.glob("made/*.wav"):
+    names.append(name)
+outputs = keras.layers.Dense(len(names))(keras.Input((3,)))
+""",
     "subclassed": """\
 import keras
 import numpy as np
@@ -167,10 +186,11 @@ print(history.history["val_loss"][-1], net.predict(x).shape, net.evaluate(x, x[:
 own = Own()
 own(keras.Input((8,)))
 own.compile("sgd", "mse")
-own.fit(open("gone"))
+rows = open("gone")
+own.fit(rows)
 unbuilt = Net()
 unbuilt.compile("sgd", "mse")
-unbuilt.fit(open("gone"))
+unbuilt.fit(rows)
 """,
     "bad_shapes": """\
 import keras

@@ -49,9 +49,9 @@ def test_keras(tmp_path: Path) -> None:
     assert steps["used_optimizer.py", 13] == optimizers_part
     assert [line for file, line in steps if file == "new_optimizers.py"] == [10, 14, 21, 24, 30]
     assert steps["subclassed.py", 15] == "a step"
-    assert untested["subclassed.py", 20] == "no step is made: its train_step is its own"
-    assert untested["subclassed.py", 23] == "no step is made: no input of the model is known"
-    assert untested["subclassed.py", 21] == "Net: no input of it is known"
+    assert untested["subclassed.py", 21] == "no step is made: its train_step is its own"
+    assert untested["subclassed.py", 24] == "no step is made: no input of the model is known"
+    assert untested["subclassed.py", 22] == "Net: no input of it is known"
     assert "No such file" in untested["used_optimizer.py", 4]
     assert "gone" in untested["used_optimizer.py", 2]
     assert places(found, "models")["wrapped.py", 7] == "Functional"
@@ -62,7 +62,9 @@ def test_pytorch(tmp_path: Path) -> None:
     found = built(tmp_path, "torch", built_programs.PYTORCH)
     assert places(found, "steps")["right.py", 34] == "a step"
     assert places(found, "models") == {("right.py", 40): "Net"}
-    assert places(found, "not_tested")["bad_shapes.py", 12] == "Net: its forward pass is not reached"
+    assert (
+        places(found, "not_tested")["bad_shapes.py", 12] == "Net: its forward pass is not reached"
+    )
 
 
 @pytest.mark.paddle

@@ -20,6 +20,10 @@ BLAMED = (
     *("paddle/base/framework.py", "paddle/base/layer_helper.py", "paddle/base/data_feeder.py"),
 )
 EXCUSED = ("paddle/io", "paddle/vision/datasets", "paddle/text/datasets", "paddle/distributed")
+KEEPING = (
+    *("parameters", "state_dict", "step", "minimize", "clear_grad", "train", "eval", "backward"),
+    *("run", "scale", "update"),
+)
 MISSING = r"(?i)cuda|\bgpu|nvidia|float16|\bplace\b"
 
 

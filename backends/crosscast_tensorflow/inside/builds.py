@@ -24,6 +24,10 @@ BLAMED = (
     *("keras/src/backend", "keras/src/legacy/layers.py"),
 )
 EXCUSED = ("keras/src/saving", "keras/src/legacy/saving", "keras/src/utils/file_utils.py")
+KEEPING = (
+    *("apply_gradients", "apply", "minimize", "gradient", "summary", "save", "save_weights"),
+    *("load_weights", "get_weights", "evaluate", "predict", "fit", "train_on_batch", "get_config"),
+)
 MISSING = r"(?i)cuda|\bgpu|nvidia|graphviz|pydot"
 _UNBUILT = "no input of it is known"
 _LOOPS = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")

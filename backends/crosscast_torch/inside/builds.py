@@ -16,6 +16,10 @@ from crosscast_torch.inside.without_gpu import stay_on_cpu
 PACKAGES = ("torch",)
 BLAMED = ("torch/nn/modules", "torch/nn/functional.py", "torch/optim", "torch/amp")
 EXCUSED = ("torch/distributed", "torch/nn/parallel", "torch/cuda", "torch/serialization.py")
+KEEPING = (
+    *("parameters", "named_parameters", "modules", "state_dict", "zero_grad", "step", "train"),
+    *("eval", "to", "cuda", "cpu", "backward", "scale", "update"),
+)
 MISSING = r"(?i)cuda|\bgpu|nvidia|half|bfloat16|dtype"
 """Types, too: what autocast has agree on a GPU differs where it is off."""
 

@@ -9,6 +9,7 @@ it refuses everywhere. What is particular to a framework is in the modules `buil
     PACKAGES    folders below site-packages whose functions call the program's
     BLAMED      folders and files below site-packages of which a refusal counts
     EXCUSED     those that are about what lies outside of the program
+    KEEPING     methods after which a refusal still counts that follows a call that was skipped
     MISSING     a regular expression for messages about what is missing here
     base        base(): the class of all models
     refuses     refuses(error): whether an error counts wherever it comes from
@@ -31,8 +32,10 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import glob
 import importlib
 import inspect
+import itertools
 import json
 import os
 import re
@@ -77,7 +80,7 @@ class Build:
         self._folder, self._inside = os.path.realpath(folder) + os.sep, inside
         self._said: set[str] = set()
         self._known: Any = None
-        self.holes = Holes(self.failed, self._calls_back, lambda: self.steps)
+        self.holes = Holes(self.failed, self._calls_back, lambda: self.steps, self._keeps)
         self.steps = 0
         self.made: list[tuple[tuple[str, int] | None, Any]] = []
         self.at_end: list[Callable[[], None]] = []
@@ -130,7 +133,7 @@ class Build:
             work()
         except Exception as error:
             file, line = place or ("", 0)
-            self.failed(Statement(self._folder + file, line, ()), error)
+            self.failed(Statement(self._folder + file, line), error)
 
     def end(self, words: str, space: dict[str, Any], text: bytes) -> None:
         """Write the end of a script, and what is only known then.
@@ -151,6 +154,13 @@ class Build:
         path = os.path.realpath(path)
         inside = path.startswith(self._folder) and LIBRARIES not in path
         return path[len(self._folder) :].replace(os.sep, "/") if inside else ""
+
+    def is_own(self, file: str) -> bool:
+        """Whether a file is one of the program."""
+        return bool(self._below(file))
+
+    def _keeps(self, method: str) -> bool:
+        return self._known is not None and method in self._known.KEEPING
 
     def _calls_back(self, file: str) -> bool:
         return self._known is not None and _is_in(file, self._known.PACKAGES)
@@ -219,6 +229,24 @@ def _is_in(file: str, places: tuple[str, ...]) -> bool:
     """Whether a file is one of some files and folders of libraries."""
     below = file.replace(os.sep, "/").rpartition(f"/{LIBRARIES}/")[2]
     return any(below == place or below.startswith(f"{place}/") for place in places)
+
+
+def _refuse_empty(build: Build, owner: Any, name: str) -> None:
+    """Have listings that find nothing fail: what a program counts there is not known."""
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def listed(*args: Any, **kwargs: Any) -> Any:
+        found = original(*args, **kwargs)
+        if not build.is_own(sys._getframe(1).f_code.co_filename):
+            return found
+        rest = iter(found)
+        first = next(rest, None)
+        if first is None or (name == "walk" and not (first[1] or first[2])):
+            raise FileNotFoundError(f"{name} finds nothing")
+        return found if isinstance(found, list) else itertools.chain([first], rest)
+
+    setattr(owner, name, listed)
 
 
 def _make_loader(build: Build) -> type[FileLoader]:
@@ -295,7 +323,9 @@ def call_builders(build: Build, space: dict[str, Any], text: bytes, base: type) 
         base: the class that all models derive from.
     """
     for node in ast.parse(text).body:
-        made = space.get(node.name) if isinstance(node, ast.FunctionDef | ast.ClassDef) else None
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            continue
+        made = space.get(node.name)
         if isinstance(made, type):
             if not issubclass(made, base):
                 continue
@@ -338,6 +368,9 @@ def main(argv: list[str]) -> None:
     sys.path_hooks.insert(0, _hook(build, spec["folder"]))
     sys.path_importer_cache.clear()
     setattr(builtins, NAME, build.holes)
+    for owner, names in ((os, "listdir walk"), (glob, "glob iglob"), (Path, "glob rglob iterdir")):
+        for name in names.split():
+            _refuse_empty(build, owner, name)
     words, module = "", ModuleType("__main__")
     module.__file__ = spec["script"]
     sys.modules["__main__"] = module
@@ -347,7 +380,7 @@ def main(argv: list[str]) -> None:
     except SystemExit as error:
         words = words_of(error) if error.code else ""
     except Exception as error:
-        build.failed(Statement(spec["script"], getattr(error, "lineno", 0) or 1, ()), error)
+        build.failed(Statement(spec["script"], getattr(error, "lineno", 0) or 1), error)
         words = words_of(error)
     build.end(words, vars(module), text)
     for stream in (sys.stdout, sys.stderr):

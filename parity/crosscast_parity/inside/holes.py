@@ -14,7 +14,7 @@ import ast
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import CodeType, FrameType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType, NoneType
 from typing import Any
 
 NAME = "__crosscast__"
@@ -78,11 +78,14 @@ for _name in _VALUES.split():
     setattr(CrosscastUnknown, f"__{_name}__", _refuse)
 
 UNKNOWN = CrosscastUnknown()
+_CHANGED: dict[int, object] = {}
+"""Objects whose methods a skipped statement would have called, and that could not be forgotten."""
+_UNCHANGING = (ModuleType, type, FunctionType, str, int, float, tuple, NoneType)
 
 
 def is_known(value: object, depth: int = 2) -> bool:
     """Whether a value is not unknown and, as far as a look into it tells, holds none."""
-    if isinstance(value, CrosscastUnknown):
+    if isinstance(value, CrosscastUnknown) or id(value) in _CHANGED:
         return False
     if not depth:
         return True
@@ -98,11 +101,15 @@ def is_known(value: object, depth: int = 2) -> bool:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of the program. `reads`: the dotted names that it reads."""
+    """A statement of the program.
+
+    `reads`: the dotted names that it reads. `calls`: those whose methods it calls, and which.
+    """
 
     file: str
     line: int
-    reads: tuple[str, ...]
+    reads: tuple[str, ...] = ()
+    calls: tuple[tuple[str, str], ...] = ()
 
 
 class Holes:
@@ -112,6 +119,7 @@ class Holes:
         report: called with the statement and what it raised.
         calls_back: whether a file's functions call the program's, so that errors pass through them.
         trained: how many training steps have been made.
+        keeps: whether a method leaves an object as it is, by its name.
     """
 
     def __init__(
@@ -119,8 +127,10 @@ class Holes:
         report: Callable[[Statement, Exception], None],
         calls_back: Callable[[str], bool],
         trained: Callable[[], int],
+        keeps: Callable[[str], bool],
     ) -> None:
-        self._report, self._calls_back, self._trained = report, calls_back, trained
+        self._report, self._calls_back = report, calls_back
+        self._trained, self._keeps = trained, keeps
         self._statements: list[Statement] = []
         self._files: set[str] = set()
         self._raising: set[tuple[str, int]] = set()
@@ -155,6 +165,10 @@ class Holes:
         self._report(statement, error)
         for name in statement.reads:
             _taint(read_from(frame, name))
+        for name, method in statement.calls:
+            value = read_from(frame, name)
+            if not isinstance(value, _UNCHANGING) and not self._keeps(method):
+                _forget(value)
         return UNKNOWN
 
     def _is_called_back(self, frame: FrameType) -> bool:
@@ -169,7 +183,7 @@ class Holes:
         return [self._statement(node, path, guarded=guarded) for node in body]
 
     def _statement(self, node: ast.stmt, path: str, *, guarded: bool) -> ast.stmt:
-        bound, reads = _bound(node), _reads(node)
+        bound, reads, calls = _bound(node), _reads(node), _calls(node)
         if isinstance(node, ast.Raise | ast.Assert):
             lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
             self._raising |= {(path, line) for line in lines}
@@ -187,7 +201,7 @@ class Holes:
         looped = _as_for(node) if isinstance(node, ast.While) and not node.orelse else node
         if guarded or isinstance(node, _LEFT) or _is_bare(node):
             return looped
-        self._statements.append(Statement(path, node.lineno, reads))
+        self._statements.append(Statement(path, node.lineno, reads, calls))
         value = _call("hole", ast.Constant(len(self._statements) - 1))
         handled: ast.stmt = ast.Expr(value)
         if isinstance(node, ast.Return):
@@ -267,6 +281,21 @@ def _reads(node: ast.stmt) -> tuple[str, ...]:
         elif isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name):
             reads[f"{each.value.id}.{each.attr}"] = None
     return tuple(reads)
+
+
+def _forget(value: object) -> None:
+    """Make an object unknown wherever it is referred to, or else remember it as changed."""
+    try:
+        object.__setattr__(value, "__class__", CrosscastUnknown)
+    except TypeError:  # it is made otherwise than plain objects are
+        _CHANGED[id(value)] = value
+
+
+def _calls(node: ast.stmt) -> tuple[tuple[str, str], ...]:
+    """Return the methods that a statement calls, with the names whose methods they are."""
+    called = [each.func for each in _own(node) if isinstance(each, ast.Call)]
+    methods = [each for each in called if isinstance(each, ast.Attribute)]
+    return tuple(dict.fromkeys((ast.unparse(each.value), each.attr) for each in methods))
 
 
 def read_from(frame: FrameType, name: str) -> Any:

@@ -298,7 +298,7 @@ def in_place(
         changed=bool(migrated.texts),
         compared=any(comparison.verdict != "not comparable" for comparison in compared),
         execution=execution,
-        built=smoke.words if smoke is not None else "",
+        built=smoke.words if smoke is not None and not smoke.diagnostics else "",
     )
     said = in_place_summary(
         migrated,
