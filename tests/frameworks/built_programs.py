@@ -166,6 +166,19 @@ for name in glob.glob("made/*.wav"):
     names.append(name)
 outputs = keras.layers.Dense(len(names))(keras.Input((3,)))
 """,
+    "data_of_its_own": """\
+import random
+import keras
+class Rows(keras.utils.PyDataset):
+    names = []
+    def __len__(self):
+        return 10
+    def __getitem__(self, number):
+        return random.choice(self.names)
+model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(Rows())
+""",
     "subclassed": """\
 import keras
 import numpy as np

@@ -71,6 +71,12 @@ UNKNOWNS = {
         "class A: ...\na = A()\nfor i in open('gone'):\n    a.add(i)",
         "a",
     ),
+    "part of a list that a loop would fill": (
+        "x = []\ndef f():\n    y = []\n    for i in open('gone'):\n        y.append(i)\n"
+        "    return y[:0]\nfor i in open('gone'):\n    x.append(i)\ny, z = x[:0], f()",
+        "x y z",
+    ),
+    "dictionary that a loop would fill": ("x = {}\nfor i in open('gone'): x[i] = 3", "x"),
     "list that a loop would fill": (
         "x = []\nfor i in open('gone'):\n    x.append(i)\ny = x[0]",
         "y",
@@ -91,6 +97,8 @@ KNOWN = {
     "handled in a function": "def f():\n    try:\n        return open('gone')\n"
     "    except OSError:\n        return 1\nx = f()",
     "handled import": "try:\n    import gone\nexcept ImportError:\n    x = 1",
+    "shared list": "x = []\ndef f():\n    for i in open('gone') if x else (): x.append(i)\n"
+    "f()\nx = 1",
     "loop with another end": "x = 0\nwhile x < 1:\n    x += 1",
     "broken loop": "x = 0\nwhile True:\n    x += 1\n    if x: break",
     "continued loop": "x = 0\nwhile x < 1:\n    x += 1\n    continue\n    x = 7",

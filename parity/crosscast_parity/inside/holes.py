@@ -22,7 +22,10 @@ NAME = "__crosscast__"
 ROUNDS = 2
 """Rounds of a loop that trained: the second meets an optimizer that has been used."""
 _LEFT = (ast.Raise, ast.Assert, ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_LATER = (*_SCOPES, ast.Lambda)
+_FILLING = ("append", "appendleft", "extend", "insert", "add", "update", "setdefault")
+"""Methods that fill a container: what one lacks then is not known."""
 _BODIES = ("body", "orelse", "finalbody")
 
 
@@ -100,6 +103,14 @@ def is_known(value: object, depth: int = 2) -> bool:
 
 
 @dataclass(frozen=True)
+class _Scope:
+    """A file or function of the program. `names`: those that it binds."""
+
+    path: str
+    names: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Statement:
     """A statement of the program.
 
@@ -139,7 +150,7 @@ class Holes:
         """Compile a file of the program; raises what compiling raises."""
         tree = ast.parse(text, path)
         self._files.add(path)
-        tree.body = self._body(tree.body, path, guarded=False)
+        tree.body = self._body(tree.body, _Scope(path, _names(tree.body)), guarded=False)
         return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
 
     def few(self, rounds: Any) -> Iterator[Any]:
@@ -179,23 +190,27 @@ class Holes:
             caller = caller.f_back
         return False
 
-    def _body(self, body: list[ast.stmt], path: str, *, guarded: bool) -> list[ast.stmt]:
-        return [self._statement(node, path, guarded=guarded) for node in body]
+    def _body(self, body: list[ast.stmt], scope: _Scope, *, guarded: bool) -> list[ast.stmt]:
+        return [self._statement(node, scope, guarded=guarded) for node in body]
 
-    def _statement(self, node: ast.stmt, path: str, *, guarded: bool) -> ast.stmt:
-        bound, reads, calls = _bound(node), _reads(node), _calls(node)
+    def _statement(self, node: ast.stmt, scope: _Scope, *, guarded: bool) -> ast.stmt:
+        path, reads, calls = scope.path, _reads(node), _calls(node)
+        filled = {name for name, method in calls if method in _FILLING} | _indexed(node)
+        bound = _bound(node, filled & scope.names)
         if isinstance(node, ast.Raise | ast.Assert):
             lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
             self._raising |= {(path, line) for line in lines}
         own = guarded and not isinstance(node, _SCOPES)
         expecting = bool(getattr(node, "handlers", ()))
+        if isinstance(node, _SCOPES):
+            scope = _Scope(path, _names(node.body))
         for name in _BODIES:
             inner = getattr(node, name, None)
             if inner:
                 within = own or (expecting and name == "body")
-                setattr(node, name, self._body(inner, path, guarded=within))
+                setattr(node, name, self._body(inner, scope, guarded=within))
         for handler in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-            handler.body = self._body(handler.body, path, guarded=own)
+            handler.body = self._body(handler.body, scope, guarded=own)
         if isinstance(node, ast.For):
             node.iter = _call("few", node.iter)
         looped = _as_for(node) if isinstance(node, ast.While) and not node.orelse else node
@@ -241,15 +256,34 @@ def _own(node: ast.AST) -> Iterator[ast.AST]:
     """Yield a node and what is in it, without what runs later or in a scope of its own."""
     yield node
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, _SCOPES):
+        if isinstance(child, _LATER):
             yield child
         else:
             yield from _own(child)
 
 
-def _bound(node: ast.stmt) -> list[ast.expr]:
-    """Return what a statement binds: names, and attributes of names."""
-    names: dict[str, None] = {}
+def _names(body: list[ast.stmt]) -> frozenset[str]:
+    """Return the names that statements bind in their own scope."""
+    parts = [part for node in body for part in _own(node)]
+    shared = {n for p in parts if isinstance(p, ast.Global | ast.Nonlocal) for n in p.names}
+    bound = {p.id for p in parts if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store)}
+    return frozenset(bound - shared)
+
+
+def _indexed(node: ast.stmt) -> set[str]:
+    """Return the names of containers into which a statement puts something."""
+    stored = [
+        p for p in _own(node) if isinstance(p, ast.Subscript) and isinstance(p.ctx, ast.Store)
+    ]
+    return {part.value.id for part in stored if isinstance(part.value, ast.Name)}
+
+
+def _bound(node: ast.stmt, filled: set[str]) -> list[ast.expr]:
+    """Return what a statement binds: names, and attributes of names.
+
+    `filled`: names of containers that it fills.
+    """
+    names: dict[str, None] = dict.fromkeys(sorted(filled))
     attributes: list[ast.expr] = []
     for each in [node] if isinstance(node, _SCOPES) else _own(node):
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
