@@ -237,14 +237,14 @@ def _refuse_empty(build: Build, owner: Any, name: str) -> None:
 
     @functools.wraps(original)
     def listed(*args: Any, **kwargs: Any) -> Any:
-        found = original(*args, **kwargs)
+        listing = original(*args, **kwargs)
         if not build.is_own(sys._getframe(1).f_code.co_filename):
-            return found
-        rest = iter(found)
+            return listing
+        rest = iter(listing)
         first = next(rest, None)
         if first is None or (name == "walk" and not (first[1] or first[2])):
             raise FileNotFoundError(f"{name} finds nothing")
-        return found if isinstance(found, list) else itertools.chain([first], rest)
+        return listing if isinstance(listing, list) else itertools.chain([first], rest)
 
     setattr(owner, name, listed)
 
@@ -342,10 +342,10 @@ def _makes(node: ast.FunctionDef, space: dict[str, Any], base: type) -> Any:
     for each in ast.walk(node):
         if isinstance(each, ast.Call):
             names = ast.unparse(each.func).split(".")
-            found: Any = space.get(names[0])
+            owner: Any = space.get(names[0])
             for name in names[1:]:
-                found = getattr(found, name, None)
-            yield isinstance(found, type) and issubclass(found, base)
+                owner = getattr(owner, name, None)
+            yield isinstance(owner, type) and issubclass(owner, base)
 
 
 def _needs_nothing(function: Callable[..., Any]) -> bool:

@@ -279,7 +279,7 @@ def _indexed(node: ast.stmt) -> set[str]:
 
 
 def _bound(node: ast.stmt, filled: set[str]) -> list[ast.expr]:
-    """Return what a statement binds: names, and attributes of names.
+    """Return the targets that a statement binds: names, and attributes of names.
 
     `filled`: names of containers that it fills.
     """
@@ -333,7 +333,7 @@ def _calls(node: ast.stmt) -> tuple[tuple[str, str], ...]:
 
 
 def read_from(frame: FrameType, name: str) -> Any:
-    """Return what a name, or an attribute of a name, means in a frame; None if that is nothing."""
+    """Return the value of a name, or of an attribute of a name, in a frame; None without one."""
     name, _, attribute = name.partition(".")
     value = frame.f_locals.get(name, frame.f_globals.get(name))
     if not attribute:

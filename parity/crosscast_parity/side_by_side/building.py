@@ -109,7 +109,7 @@ def build(program: Program, limits: Limits) -> Built:
 
 def _read(records: Path, outcome: Outcome) -> Built:
     """Read what was written down, as untrusted data, as far as it goes."""
-    found: dict[str, dict[BuiltPlace, None]] = {name: {} for name in _KINDS.values()}
+    kinds: dict[str, dict[BuiltPlace, None]] = {name: {} for name in _KINDS.values()}
     lines = outcome.log_tail.strip().splitlines()
     last = f": {lines[-1].strip()[:200]}" if lines else ""
     ended = outcome.message or f"the process ended{last}"
@@ -126,12 +126,12 @@ def _read(records: Path, outcome: Outcome) -> Built:
             words = str(record.get("words") or record.get("how") or record["name"])
             words = f"{words}: {why}" if why else words
             place = BuiltPlace(str(record["file"]), int(record["line"]), printable(words))
-            found["not_tested" if why else _KINDS[kind]][place] = None
+            kinds["not_tested" if why else _KINDS[kind]][place] = None
     except FileNotFoundError:
         pass
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         ended = f"its records are damaged: {error!r}"[:300]
-    return Built(ended=printable(ended), **{name: tuple(each) for name, each in found.items()})
+    return Built(ended=printable(ended), **{name: tuple(each) for name, each in kinds.items()})
 
 
 def _listed(places: tuple[BuiltPlace, ...]) -> str:
