@@ -33,7 +33,13 @@ class ChosenProof:
 
 
 def in_place_proof(
-    *, verify: bool, changed: bool, compared: bool, execution: Execution | None, how: str = ""
+    *,
+    verify: bool,
+    changed: bool,
+    compared: bool,
+    execution: Execution | None,
+    how: str = "",
+    built: str = "",
 ) -> ChosenProof:
     """Return the proof of a migration in place.
 
@@ -43,6 +49,7 @@ def in_place_proof(
         compared: whether anything that was read could be compared.
         execution: what came of the runs of the command that the user gave.
         how: the command that runs both sides, and why it does not here.
+        built: how many models of the migrated side were built past what it misses.
     """
     if not verify:
         return ChosenProof(level="none", words="not verified", stronger=how)
@@ -56,13 +63,14 @@ def in_place_proof(
         words = "the migrated side alone was run"
         words = f"{words}, and both were compared by reading" if compared else words
         return ChosenProof(level="migrated side", words=words, stronger=stronger)
+    past = f"; past what it misses here, the migrated side: {built}" if built else ""
     if not compared:
         words = "not verified: no training was found that could be compared"
-        return ChosenProof(level="none", words=words, stronger=stronger)
+        return ChosenProof(level="none", words=f"{words}{past}", stronger=stronger)
     words = "compared by reading only, nothing was executed"
-    if execution is not None:
+    if execution is not None or built:
         words = "compared by reading only"
-    return ChosenProof(level="reading", words=words, stronger=stronger)
+    return ChosenProof(level="reading", words=f"{words}{past}", stronger=stronger)
 
 
 def across_proof(proof: Mapping[str, Any]) -> ChosenProof:

@@ -18,6 +18,7 @@ from crosscast_reading.sources.run_command import parse_command
 
 if TYPE_CHECKING:
     from crosscast_parity.side_by_side.proof import Execution
+    from crosscast_parity.side_by_side.running import Limits, Program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,39 +56,20 @@ def execute(
         DiagnosticError: CC970 for an invalid demand, CC001 for a missing script, CC401 if the
             harness is not installed.
     """
-    command = parse_command(demand.command, "CC970")
-    folder = command.folder
     try:
         from crosscast_parity.planning.options import interpreter
         from crosscast_parity.side_by_side.places import lines_to_watch, places_of
         from crosscast_parity.side_by_side.proof import Execution, prove
-        from crosscast_parity.side_by_side.running import MOST_COPIED, Limits, Program, size_of
+        from crosscast_parity.side_by_side.running import Program
     except ModuleNotFoundError as error:
         raise package_missing("running both sides needs", error) from None
-    before = {_below(folder, files[name].path): _bytes(files[name]) for name in texts}
-    after = {_below(folder, files[name].path): _bytes(files[name], texts[name]) for name in texts}
-    new = {_below(folder, path_of(name)): text.encode() for name, text in added.items()}
+    program = program_after(files, texts, added, api, demand)
+    if not isinstance(program, Program):
+        return Execution(outcome="cannot be verified here", wording=program[0], hint=program[1])
     there = migration_apis()[api]
-    if not there.framework:
-        words = f"runs of scripts migrated to {api} cannot be observed yet"
-        return Execution(outcome="cannot be verified here", wording=words)
-    if size_of(folder, MOST_COPIED) > MOST_COPIED:
-        words = (
-            f"{folder} contains more than {MOST_COPIED >> 30} GiB, too much to copy for every run"
-        )
-        hint = "keep data and checkpoints elsewhere, and use absolute paths for them"
-        return Execution(outcome="cannot be verified here", wording=words, hint=hint)
-    places = places_of(before, after)
-    migrated = Program(
-        framework=there.framework,
-        python=interpreter(demand.python) if demand.python else sys.executable,
-        folder=folder,
-        script=command.script,
-        arguments=command.arguments,
-        texts=after | new,
-        lines=lines_to_watch(places, after=True),
-        device=demand.device,
-    )
+    before = {_below(program.folder, files[name].path): _bytes(files[name]) for name in texts}
+    places = places_of(before, {path: program.texts[path] for path in before})
+    migrated = replace(program, lines=lines_to_watch(places, after=True))
     old = demand.old_python or os.environ.get(there.old_python, "")
     original = replace(
         migrated,
@@ -96,10 +78,62 @@ def execute(
         environment=dict(there.old_environment),
         lines=lines_to_watch(places, after=False),
     )
-    limits = Limits(
-        seconds=demand.timeout, memory=int(demand.memory * 2**30), updates=demand.updates
+    return prove(original, migrated, limits_of(demand), on_run=on_run)
+
+
+def limits_of(demand: Demand) -> Limits:
+    """Return the limits of every run that a demand asks for."""
+    from crosscast_parity.side_by_side.running import Limits
+
+    memory = int(demand.memory * 2**30)
+    return Limits(seconds=demand.timeout, memory=memory, updates=demand.updates)
+
+
+def program_after(
+    files: Mapping[str, Text],
+    texts: Mapping[str, str],
+    added: Mapping[str, str],
+    api: str,
+    demand: Demand,
+    option: str = "--run",
+) -> Program | tuple[str, str]:
+    """Return a program as a migration leaves it, or why it cannot be run and what would help.
+
+    Args:
+        files: name to file, of all files read.
+        texts: changed file to new text.
+        added: new file to text.
+        api: the API that the files were migrated to.
+        demand: what to run.
+        option: of the command line that has the command.
+
+    Raises:
+        DiagnosticError: CC970 for an invalid demand, CC001 for a missing script.
+    """
+    from crosscast_parity.planning.options import interpreter
+    from crosscast_parity.side_by_side.running import MOST_COPIED, Program, size_of
+
+    command = parse_command(demand.command, "CC970", option)
+    folder = command.folder
+    after = {_below(folder, files[name].path): _bytes(files[name], texts[name]) for name in texts}
+    new = {_below(folder, path_of(name)): text.encode() for name, text in added.items()}
+    there = migration_apis()[api]
+    if not there.framework:
+        return f"runs of scripts migrated to {api} cannot be observed yet", ""
+    if size_of(folder, MOST_COPIED) > MOST_COPIED:
+        words = (
+            f"{folder} contains more than {MOST_COPIED >> 30} GiB, too much to copy for every run"
+        )
+        return words, "keep data and checkpoints elsewhere, and use absolute paths for them"
+    return Program(
+        framework=there.framework,
+        python=interpreter(demand.python) if demand.python else sys.executable,
+        folder=folder,
+        script=command.script,
+        arguments=command.arguments,
+        texts=after | new,
+        device=demand.device,
     )
-    return prove(original, migrated, limits, on_run=on_run)
 
 
 def _below(folder: Path, path: Path) -> str:

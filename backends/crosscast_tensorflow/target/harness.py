@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from crosscast.targets.harness import Bugs, Edit, Harness, Pace, Updates
 
+_HINTS = {
+    r"Unknown variable": "an optimizer takes the variables of its first step only: make a new one "
+    "for each compile",
+    r"A KerasTensor cannot be used": "use the function of keras.ops, or call it in a layer",
+    r"of int(32|64) is not in the list|dtype int(32|64)": "Keras 3 calls a schedule with an "
+    "integer: cast the step to float32 first",
+}
+
 HARNESS = Harness(
     inside="crosscast_tensorflow.inside",
     environment={
@@ -31,6 +39,7 @@ HARNESS = Harness(
             ),
         ),
     ),
+    refusal_hints=_HINTS,
     updates=Updates(
         modules=("keras", "tf_keras", "tensorflow"),
         notes=("functions ran eagerly, mixed policies computed in float32",),

@@ -196,6 +196,15 @@ def seed() -> None:
         numpy.random.seed(SEED)
 
 
+def when_imported(names: list[str], call: Callable[[str], None]) -> None:
+    """Call a function with the name of each of some modules once it is imported."""
+    for name in names:
+        if name in sys.modules:  # by a sitecustomize.py, say
+            call(name)
+    sys.meta_path.insert(0, _Watching(tuple(names), call))
+    sys.meta_path.insert(0, _Watching(("numpy",), lambda name: seed()))
+
+
 def main(argv: list[str]) -> None:
     """Run the script of a specification; ends as the script ends."""
     end_with_parent()
@@ -208,11 +217,7 @@ def main(argv: list[str]) -> None:
         watch = importlib.import_module(f"{spec['inside']}.updates")
         watch.install(records, name, perturb=spec["perturb"], poison=spec["poison"])
 
-    for name in spec["modules"]:
-        if name in sys.modules:  # by a sitecustomize.py, say
-            install(name)
-    sys.meta_path.insert(0, _Watching(tuple(spec["modules"]), install))
-    sys.meta_path.insert(0, _Watching(("numpy",), lambda name: seed()))
+    when_imported(spec["modules"], install)
     seed()
     lines = Lines(spec["lines"])
     records.reached = lines.reached

@@ -8,9 +8,11 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from crosscast.targets.backend import harness_of
 from crosscast_parity.processes.process import (
@@ -171,9 +173,41 @@ def run(
         poison: number of the attempt whose gradients are to overflow.
         keep: what is also kept; None for records alone.
     """
-    harness = harness_of(program.framework)
-    assert harness is not None  # programs are made for frameworks that can be watched
-    assert harness.updates is not None
+    with laid_out(program) as laid:
+        if isinstance(laid, str):
+            return Ran(recording=Recording(), problem=laid)
+        records = laid.root / "updates.jsonl"
+        spec = {
+            "records": str(records),
+            "most": limits.updates,
+            "perturb": perturb,
+            "poison": poison,
+            "windows": keep and {"folder": str(keep.folder), "bytes": keep.most},
+            "lines": {str(laid.copy / path): lines for path, lines in program.lines.items()},
+        }
+        outcome = watched(program, laid, RUNNER, spec, limits)
+        try:
+            recording = read(records)
+        except ValueError as error:
+            return Ran(recording=Recording(), problem=f"its records are damaged: {error}")
+        reached = {
+            Path(path).relative_to(laid.copy).as_posix(): lines
+            for path, lines in recording.reached.items()
+        }
+        return _judged(outcome, replace(recording, reached=reached))
+
+
+@dataclass(frozen=True, slots=True)
+class LaidOut:
+    """A folder for one run. `copy`: the copy of the program's folder in it."""
+
+    root: Path
+    copy: Path
+
+
+@contextmanager
+def laid_out(program: Program) -> Iterator[LaidOut | str]:
+    """Copy a program and what observes it to a new folder, gone afterwards; or say why not."""
     with tempfile.TemporaryDirectory(prefix="crosscast-", ignore_cleanup_errors=True) as name:
         root = Path(name)
         copy = root / "program" / (program.folder.name or "folder")
@@ -186,37 +220,39 @@ def run(
                 target = root / STAND_INS / package.name
                 shutil.copytree(package, target, ignore=shutil.ignore_patterns("__pycache__"))
         except (OSError, shutil.Error) as error:
-            return Ran(recording=Recording(), problem=f"its folder cannot be copied: {error}"[:300])
-        records, spec = root / "updates.jsonl", root / "spec.json"
-        spec.write_text(
-            json.dumps(
-                {
-                    "inside": harness.inside,
-                    "modules": harness.updates.modules,
-                    "script": str(copy / program.script),
-                    "arguments": list(program.arguments),
-                    "records": str(records),
-                    "most": limits.updates,
-                    "perturb": perturb,
-                    "poison": poison,
-                    "windows": keep and {"folder": str(keep.folder), "bytes": keep.most},
-                    "lines": {str(copy / path): lines for path, lines in program.lines.items()},
-                }
-            )
-        )
-        outcome = _watched(_job(program, root, copy, spec, limits), limits)
-        try:
-            recording = read(records)
-        except ValueError as error:
-            return Ran(recording=Recording(), problem=f"its records are damaged: {error}")
-        reached = {
-            Path(path).relative_to(copy).as_posix(): lines
-            for path, lines in recording.reached.items()
-        }
-        return _judged(outcome, replace(recording, reached=reached))
+            yield f"its folder cannot be copied: {error}"[:300]
+            return
+        yield LaidOut(root, copy)
 
 
-def _job(program: Program, root: Path, copy: Path, spec: Path, limits: Limits) -> Job:
+def watched(
+    program: Program, laid: LaidOut, runner: str, more: Mapping[str, Any], limits: Limits
+) -> Outcome:
+    """Run a program in its copy, and end it at its limits.
+
+    Args:
+        program: what is run.
+        laid: where it was laid out.
+        runner: the module that observes it, below the folder.
+        more: what that module is told, beside the program.
+        limits: when it is ended.
+    """
+    harness = harness_of(program.framework)
+    assert harness is not None  # programs are made for frameworks that can be watched
+    assert harness.updates is not None
+    spec = laid.root / "spec.json"
+    told = {
+        "inside": harness.inside,
+        "modules": harness.updates.modules,
+        "script": str(laid.copy / program.script),
+        "arguments": list(program.arguments),
+    }
+    spec.write_text(json.dumps(told | dict(more)))
+    return _watched(_job(program, laid, spec, runner, limits), limits)
+
+
+def _job(program: Program, laid: LaidOut, spec: Path, runner: str, limits: Limits) -> Job:
+    root = laid.root
     (root / "tmp").mkdir()
     environment = child_environment(threads=1, device=program.device)
     # First the observer's own copy: the interpreter may be too old for crosscast's modules.
@@ -230,8 +266,8 @@ def _job(program: Program, root: Path, copy: Path, spec: Path, limits: Limits) -
     }
     return Job(
         name="script",
-        command=(program.python, str(root / RUNNER), str(spec)),
-        folder=copy,
+        command=(program.python, str(root / runner), str(spec)),
+        folder=laid.copy,
         output=root,
         timeout=limits.seconds,
         environment=environment,

@@ -17,7 +17,8 @@ from crosscast.targets.source_support import migration_apis
 from crosscast_migrate import executed_proof
 from crosscast_migrate.before_after import Comparison
 from crosscast_migrate.executed_proof import with_execution
-from crosscast_parity.side_by_side import proof, running
+from crosscast_parity.side_by_side import building, proof, running
+from crosscast_parity.side_by_side.building import Built
 from crosscast_parity.side_by_side.comparison import Difference
 from crosscast_parity.side_by_side.proof import Execution
 from crosscast_parity.side_by_side.running import Limits, Program
@@ -63,6 +64,7 @@ class Proven:
         self.requests: list[tuple[Program, Program, Limits]] = []
         self._execution = execution
         monkeypatch.setattr(proof, "prove", self)
+        monkeypatch.setattr(building, "build", lambda program, limits: Built())
 
     def __call__(self, old: Program, new: Program, limits: Limits, **more: Any) -> Execution:
         self.requests.append((old, new, limits))

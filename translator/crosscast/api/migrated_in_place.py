@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from crosscast_migrate.executed_proof import Demand
     from crosscast_migrate.in_place import InPlaceMigration
     from crosscast_migrate.interactive import Answer, Question
+    from crosscast_migrate.smoke_build import SmokeBuild
     from crosscast_migrate.summary import Summary
     from crosscast_parity.side_by_side.proof import Execution
     from crosscast_reading.lint.result import Result as Finding
@@ -50,6 +51,8 @@ class InPlace(Migration):
     """Every field that was read of both sides, if they were compared."""
     execution: Execution | None = None
     """What came of the runs of both sides, with `run`."""
+    smoke: SmokeBuild | None = None
+    """What came of building the models, with `build`, or where neither side could be run."""
     proof: ChosenProof
     """The strongest proof that could be had."""
     problems: tuple[Diagnostic, ...] = ()
@@ -117,7 +120,11 @@ class InPlace(Migration):
         """
         if code := exit_code_of(self.diagnostics):
             return code
+        if self.smoke is not None and self.smoke.places:
+            return EXIT_FINDINGS
         if self.execution is not None and self.execution.outcome == "cannot be verified here":
+            return EXIT_CANNOT_RUN
+        if self.smoke is not None and self.smoke.diagnostics and self.state != "open":
             return EXIT_CANNOT_RUN
         return EXIT_FINDINGS if self.mode == "check" and self.changed else self._exit_of_state
 
@@ -140,6 +147,8 @@ class InPlace(Migration):
             data["proof"] = self.proof.to_json()
             data["verification"] = [asdict(comparison) for comparison in self.compared]
             data["execution"] = None if self.execution is None else plain(self.execution)
+        if self.smoke is not None:
+            data["build"] = self.smoke.built.to_json()
         return data
 
     def _html(self) -> Iterator[str]:
@@ -151,6 +160,8 @@ class InPlace(Migration):
             yield html.folded(title, _table(self.changes))
         if self.refusals:
             yield html.paragraph("To decide:") + _table(self.refusals)
+        if self.smoke is not None:
+            yield html.folded(self.smoke.words, html.pre("\n".join(self.smoke.lines)))
         if self.compared:
             rows = [(c.name, c.field, str(c.verdict), c.why) for c in self.compared]
             yield html.folded("compared", html.table(COMPARED, rows, long=("why",)))
@@ -181,6 +192,7 @@ def in_place(
     demand: Demand | None,
     ask: Callable[[Question], Answer] | None,
     on_run: Callable[[str], None],
+    runs: bool = True,
     no_run: bool = False,
 ) -> InPlace:
     """Change programs, or compute what would change.
@@ -195,6 +207,7 @@ def in_place(
         demand: the script to execute, if any.
         ask: decides about every change.
         on_run: called with what is executed.
+        runs: whether both sides are run; otherwise the models of the new one are built.
         no_run: whether a migration that was not run is good enough.
 
     Raises:
@@ -202,7 +215,7 @@ def in_place(
             be changed.
     """
     from crosscast.targets.source_support import support_problems
-    from crosscast_migrate.binding.places import with_unbound
+    from crosscast_migrate.binding.places import with_more, with_unbound
     from crosscast_migrate.chosen_proof import in_place_proof
     from crosscast_migrate.experimental import (
         applied,
@@ -252,12 +265,22 @@ def in_place(
         from crosscast_migrate.before_after import compare_texts
 
         compared = compare_texts(sources, migrated.texts)
-    if demand and migrated.texts:
+    if demand and runs and migrated.texts:
         from crosscast_migrate.executed_proof import diagnostics_of, execute, with_execution
 
         execution = execute(files, migrated.texts, migrated.added, api, demand, on_run)
         compared = with_execution(compared, execution)
         ran = diagnostics_of(execution)
+    smoke = None
+    unable = execution is None or (
+        execution.outcome == "cannot be verified here" and not execution.alone
+    )
+    if demand and migrated.texts and unable:
+        from crosscast_migrate.smoke_build import smoke_build
+
+        smoke = smoke_build(files, migrated.texts, migrated.added, api, demand, on_run)
+        migrated = replace(migrated, refusals=with_more(migrated.refusals, smoke.places))
+        ran += smoke.diagnostics
     written = execution is None or execution.outcome != "different"
     if write and written:
         from crosscast_migrate.write_back import write_back
@@ -275,6 +298,7 @@ def in_place(
         changed=bool(migrated.texts),
         compared=any(comparison.verdict != "not comparable" for comparison in compared),
         execution=execution,
+        built=smoke.words if smoke is not None and not smoke.diagnostics else "",
     )
     said = in_place_summary(
         migrated,
@@ -297,6 +321,7 @@ def in_place(
         verified=verify,
         compared=tuple(compared),
         execution=execution,
+        smoke=smoke,
         proof=proof,
         problems=tuple(problems),
         unread=tuple(unread.values()),

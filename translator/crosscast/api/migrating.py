@@ -66,6 +66,7 @@ def migrate(
     allow: Words = (),
     experimental: bool = False,
     check_only: bool = False,
+    build: str = "",
     no_run: bool = False,
     on_run: Callable[[str], None] | None = None,
 ) -> InPlace: ...
@@ -91,6 +92,7 @@ def migrate(
     allow: Words = (),
     experimental: bool = False,
     check_only: bool = False,
+    build: str = "",
     no_run: bool = False,
     keep_bugs: bool = False,
     set: Texts = (),
@@ -162,6 +164,14 @@ def migrate(
             "whoever wrote or migrated the program."
         ),
     ] = False,
+    build: Annotated[
+        str,
+        Parameter(
+            "In place, with `check_only` or `verify`: execute this script past what it misses "
+            "here, such as data, and see whether its models build.",
+            "'SCRIPT ARG...'",
+        ),
+    ] = "",
     no_run: Annotated[
         bool,
         Parameter(
@@ -181,8 +191,8 @@ def migrate(
 ) -> Migration:
     """Update programs to the current API of their framework, or move them to another framework.
 
-    Programs are only parsed; `run` and `verify` execute them. In place, `write` changes no files
-    if a run shows that they train differently. The result is `ok` if it is verified, or, with
+    Programs are only parsed; `run`, `build` and `verify` execute them. In place, `write` changes no
+    files if a run shows that they train differently. The result is `ok` if it is verified, or, with
     `no_run`, if it is converted and nothing is left to decide; with `check`, only if nothing
     changes. Without `experimental`, a warning says how many places experimental migrations would
     change. `keep_bugs` and `set` are for another framework.
@@ -213,7 +223,9 @@ def migrate(
         raise failure("CC970", "--run needs --verify")
     if run and no_run:
         raise failure("CC970", "choose only one of --run and --no-run")
-    if (python or old_python) and not run:
+    if build and (run or not (verify or check_only)):
+        raise failure("CC970", "--build needs --check-only or --verify, and --run builds by itself")
+    if (python and not (run or build)) or (old_python and not run):
         raise failure("CC970", "--python and --old-python need --run")
     apis = [name for name in wanted if name in migration_apis()]
     if apis:
@@ -232,13 +244,8 @@ def migrate(
         from crosscast_migrate.executed_proof import Demand
 
         api = apis[0]
-        if check_only:
-            if check or write or ask or verify or words_of(allow) or experimental:
-                message = "--check-only changes nothing: it stands alone beside --to"
-                raise failure("CC970", message)
-            return bound_only(named, api)
         demand = Demand(
-            command=run,
+            command=run or build,
             python=python,
             old_python=old_python,
             device=device,
@@ -246,6 +253,12 @@ def migrate(
             timeout=timeout,
             memory=memory,
         )
+        on_run = on_run or (lambda name: None)
+        if check_only:
+            if check or write or ask or verify or words_of(allow) or experimental:
+                message = "--check-only changes nothing: it stands alone beside --to"
+                raise failure("CC970", message)
+            return bound_only(named, api, demand if build else None, on_run)
         interactive = ask is not None and write
         return in_place(
             named,
@@ -254,17 +267,19 @@ def migrate(
             experimental=experimental,
             mode="interactive" if interactive else "write" if write else _shown(check),
             verify=verify,
-            demand=demand if run else None,
+            demand=demand if run or build else None,
+            runs=bool(run),
             ask=ask,
-            on_run=on_run or (lambda name: None),
+            on_run=on_run,
             no_run=no_run,
         )
     if not is_target(wanted):
         raise DiagnosticError(unknown(wanted))
-    if check or write or ask or old_python or words_of(allow) or experimental or check_only:
+    changing = check or write or ask or words_of(allow) or experimental
+    if changing or old_python or check_only or build:
         message = (
-            "--diff, --check, --check-only, --write, --interactive, --old-python, --allow and "
-            "--experimental apply only to a migration in place"
+            "--diff, --check, --check-only, --build, --write, --interactive, --old-python, --allow "
+            "and --experimental apply only to a migration in place"
         )
         raise failure("CC970", message)
     from crosscast.api.migrated_across import across

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.api.migrated_in_place import InPlace, Mode, failures
 from crosscast.messages.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
+    from crosscast_migrate.executed_proof import Demand
     from crosscast_migrate.in_place import InPlaceMigration
     from crosscast_reading.sources.files import Text
 
 
-def bound_only(paths: list[str], api: str) -> InPlace:
+def bound_only(
+    paths: list[str],
+    api: str,
+    demand: Demand | None = None,
+    on_run: Callable[[str], None] = lambda name: None,
+) -> InPlace:
     """Bind programs, and the files that they import, to the present release; change nothing.
 
     Args:
         paths: files and folders.
         api: the API whose release is meant.
+        demand: the script whose models are built, if any.
+        on_run: called with what is executed.
 
     Raises:
-        DiagnosticError: CC970, no index of the release's names is known.
+        DiagnosticError: CC970, no index of the release's names is known, or the demand is invalid.
     """
-    from crosscast_migrate.binding.places import bind_sources
+    from crosscast_migrate.binding.places import bind_sources, with_more
     from crosscast_migrate.chosen_proof import in_place_proof
     from crosscast_migrate.in_place import InPlaceMigration
     from crosscast_migrate.nothing import unread_programs
     from crosscast_migrate.registry import codemods_to
+    from crosscast_migrate.smoke_build import smoke_build
     from crosscast_migrate.summary import NO_RISK, NOTHING_CHANGED, Summary, decisions
     from crosscast_reading.lift.related_files import with_nearby
     from crosscast_reading.sources.files import read_all
@@ -38,25 +47,28 @@ def bound_only(paths: list[str], api: str) -> InPlace:
     near = with_nearby(sources, [source.name for source in sources]).sources
     bound = bind_sources(near, api)
     problems += bound.problems
-    is_open = bool(bound.places or unread or failures(problems))
+    places, words, smoke = bound.places, bound.words, None
+    if demand is not None:
+        smoke = smoke_build(files, {}, {}, api, demand, on_run)
+        places, words = with_more(places, smoke.places), f"{words}; {smoke.words}"
+    is_open = bool(places or unread or failures(problems))
     return InPlace(
         to=api,
         said=Summary(
-            done=f"{NOTHING_CHANGED}; {bound.words}",
-            decide=decisions(bound.places, problems, list(unread)),
+            done=f"{NOTHING_CHANGED}; {words}",
+            decide=decisions(places, problems, list(unread)),
             risk=NO_RISK,
             state="open" if is_open else "unchanged",
         ),
         mode="check",
         verified=False,
         proof=in_place_proof(verify=False, changed=False, compared=False, execution=None),
+        smoke=smoke,
         problems=tuple(problems),
         unread=tuple(unread.values()),
-        diagnostics=(*problems, *unread.values()),
+        diagnostics=(*problems, *unread.values(), *(smoke.diagnostics if smoke else ())),
         _files=files,
-        _migrated=InPlaceMigration(
-            texts={}, added={}, changes=(), refusals=bound.places, problems=()
-        ),
+        _migrated=InPlaceMigration(texts={}, added={}, changes=(), refusals=places, problems=()),
     )
 
 

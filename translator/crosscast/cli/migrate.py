@@ -44,6 +44,7 @@ def migrate_command(
     ] = False,
     verify: bool,
     run: str,
+    build: str,
     list_changes: Annotated[bool, Parameter("List the changes of meaning for --allow.")] = False,
     explore: Annotated[
         str,
@@ -63,7 +64,7 @@ def migrate_command(
 
     _check_choices(to or (), output, diff, check, write, interactive, json, explore)
     migration: Migration
-    alone = run and not output and not interactive
+    alone = (run or build) and not output and not interactive
     with (
         waiting("reading the programs" if alone else "") as now,
         progress_of(verify and bool(output)) as on_progress,

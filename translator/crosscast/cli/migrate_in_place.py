@@ -25,6 +25,8 @@ def print_in_place(migration: InPlace, refusals: Sequence[Finding]) -> None:
         _print_details(migration, refusals)
         if migration.verified:
             _print_comparison(migration)
+    if migration.smoke is not None:
+        print_report("".join(f"{line}\n" for line in migration.smoke.lines), sys.stderr)
     print_diagnostics(migration.diagnostics)
 
 

@@ -279,4 +279,16 @@ SOURCE_CODES = (
         "call that a release refuses",
         "The arguments do not fit the signature that the release has.",
     ),
+    Code(
+        "CC984",
+        "model that does not build",
+        "The framework raised this when `--build` made the model, or the optimizer's part of a "
+        "step, without the program's data. The place is the program's innermost line.",
+    ),
+    Code(
+        "CC985",
+        "no model was built",
+        "`--build` executed the script, but came to no model and no step. The message says what "
+        "was missing; other arguments may help.",
+    ),
 )

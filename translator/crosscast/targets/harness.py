@@ -15,6 +15,7 @@ modules are optional:
     cleanup      clean_up(): what a run leaves in the process
     toy          a program that runs emitted steps on the harness's toy
     updates      install(): every update that the framework's optimizers make
+    builds       install(): models that are built, and what the framework refuses
     allocations  a program that watches the allocator, or asks the compiler for its plan
     trace        a program that traces a model of the user's
     weights      a program that lists the weights of the user's model and computes with them
@@ -39,6 +40,7 @@ Module = Literal[
     "cleanup",
     "toy",
     "updates",
+    "builds",
     "allocations",
     "trace",
     "weights",
@@ -163,6 +165,8 @@ class Harness:
     pace: Pace = Pace()
     bugs: Bugs | None = None
     """None excludes the scripts from `parity --self-test`."""
+    refusal_hints: Mapping[str, str] = field(default_factory=dict)
+    """What to do about what the framework refuses (`builds`): patterns of its messages to hints."""
     updates: Updates | None = None
     """None if runs of users' scripts cannot be observed."""
 

@@ -91,14 +91,15 @@ def with_unbound(migrated: InPlaceMigration, sources: Sequence[Source], api: str
     ]
     added = [Source(name, text) for name, text in migrated.added.items()]
     bound = bind_sources([*after, *added], api)
-    said = {(place.file, place.span.line) for place in migrated.refusals if place.span}
-    more = [
-        place
-        for place in bound.places
-        if place.span is not None and (place.file, place.span.line) not in said
-    ]
-    refusals = (*migrated.refusals, *more)
+    refusals = with_more(migrated.refusals, bound.places)
     return BoundMigration(replace(migrated, refusals=refusals), bound.words)
+
+
+def with_more(said: Sequence[Result], places: Sequence[Result]) -> tuple[Result, ...]:
+    """Return places with more of them, without those of lines of which something is said."""
+    lines = {(place.file, place.span.line) for place in said if place.span}
+    more = [p for p in places if p.span is not None and (p.file, p.span.line) not in lines]
+    return (*said, *more)
 
 
 def _programs_and_rest(sources: Sequence[Source]) -> Iterator[Sequence[Source]]:

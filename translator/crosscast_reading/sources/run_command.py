@@ -18,12 +18,13 @@ class Command:
     arguments: tuple[str, ...]
 
 
-def parse_command(text: str, code: str) -> Command:
+def parse_command(text: str, code: str, option: str = "--run") -> Command:
     """Return the parts of a command.
 
     Args:
         text: the script and its arguments, without the interpreter.
         code: of the errors of this command's options.
+        option: the option that has it.
 
     Raises:
         DiagnosticError: `code` for another form, CC001 for a missing script.
@@ -35,11 +36,11 @@ def parse_command(text: str, code: str) -> Command:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise refuse(f"--run {text!r}: {error}") from None
+        raise refuse(f"{option} {text!r}: {error}") from None
     if not words or Path(words[0]).suffix not in (".py", ".pyw"):
         raise refuse(
-            f"--run {text!r}: the command must begin with the Python script",
-            '--run "train.py --steps 20", without the interpreter',
+            f"{option} {text!r}: the command must begin with the Python script",
+            f'{option} "train.py --steps 20", without the interpreter',
         )
     script = Path(words[0])
     if not script.is_file():

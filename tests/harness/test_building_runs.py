@@ -1,0 +1,91 @@
+"""Models built in a process of their own: its limits, and records that are not to be trusted."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from crosscast_parity.processes.process import Outcome
+from crosscast_parity.side_by_side import building, running
+from crosscast_parity.side_by_side.building import Built, build
+from crosscast_parity.side_by_side.running import LaidOut, Limits, Program
+
+
+def built(folder: Path, text: str, limits: Limits | None = None, *arguments: str) -> Built:
+    (folder / "train.py").write_text(text)
+    program = Program(
+        framework="torch",
+        python=sys.executable,
+        folder=folder,
+        script="train.py",
+        arguments=arguments,
+        texts={},
+    )
+    return build(program, limits or Limits(seconds=60.0))
+
+
+def test_what_ends_a_script_is_told(tmp_path: Path) -> None:
+    text = (
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('--data', required=True)\n"
+    )
+    found = built(tmp_path, f"{text}p.parse_args()\n")
+    assert found.outcome == "not tested"
+    assert found.ended.startswith("SystemExit: 2: ")
+    assert found.ended.endswith("the following arguments are required: --data")
+    assert built(tmp_path, "import sys\nsys.exit(0)\n").ended == ""
+    assert built(tmp_path, "def f(:\n").ended.startswith("SyntaxError: ")
+    assert "exit" not in built(tmp_path, "").wording
+    assert built(tmp_path, "import os\nos._exit(1)\n").ended.startswith("the process ended")
+
+
+def test_the_copy_alone_is_changed(tmp_path: Path) -> None:
+    (tmp_path / "rows.txt").write_text("old")
+    found = built(tmp_path, "open('rows.txt', 'w').write('new')\nopen('more.txt', 'w')\ngone()\n")
+    assert [place.words for place in found.not_tested] == ["NameError: name 'gone' is not defined"]
+    assert (tmp_path / "rows.txt").read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.txt", "train.py"]
+
+
+def test_limits_end_it_and_what_was_seen_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "SLOW_POLL_SECONDS", 0.1)
+    found = built(tmp_path, "open('gone')\nwhile True: pass\n", Limits(seconds=3.0))
+    assert found.ended == "it was stopped after 3 s"
+    assert [place.line for place in found.not_tested] == [1]
+    text = "import time\nheld = b'x' * (300 << 20)\ntime.sleep(60)\n"
+    found = built(tmp_path, text, Limits(seconds=60.0, memory=200 << 20))
+    assert found.ended.startswith("it was stopped: it used more than")
+
+
+DAMAGED = {
+    "no JSON": "{",
+    "no record": "[3]",
+    "unknown kind": '{"kind": "other", "file": "a", "line": 3, "words": "x"}',
+    "no line": '{"kind": "model", "file": "a", "line": "x", "name": "y"}',
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_records_are_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def watched(program: Program, laid: LaidOut, *more: object) -> Outcome:
+        (laid.root / "build.jsonl").write_text(f"{DAMAGED[name]}\n")
+        return Outcome(kind="finished", message="", exit_code=0, log_tail="")
+
+    monkeypatch.setattr(building, "watched", watched)
+    found = built(tmp_path, "")
+    assert found.outcome == "not tested"
+    assert found.ended.startswith("its records are damaged: ")
+
+
+def test_a_framework_without_the_module_is_named(tmp_path: Path) -> None:
+    program = Program(
+        framework="jax", python="", folder=tmp_path, script="a.py", arguments=(), texts={}
+    )
+    found = build(program, Limits())
+    assert found.outcome == "not tested"
+    assert found.wording == "ended early: models of jax cannot be watched"
