@@ -256,8 +256,16 @@ VOCABULARY: dict[str, Field] = {
     ),
     "schedule.has_warmup": Field(values=("yes", "no"), meaning="whether there is a warm-up"),
     "schedule.warmup_start": Field(
-        values=("above_zero", "early"),
-        meaning="a warm-up whose first rate is not 0, or that ends one step before the fall begins",
+        values=("ahead", "early"),
+        meaning="a schedule that counts from 1, or a warm-up that ends one step before the fall",
+    ),
+    "schedule.warmup_start_factor": Field(
+        values=NUMBER, meaning="first rate of the warm-up as a share of the highest"
+    ),
+    "schedule.warmup_start_lr": Field(
+        values=NUMBER,
+        meaning="first rate of the warm-up",
+        recipe="schedule.warmup_start_lr",
     ),
     "schedule.peak": Field(values=NUMBER, meaning="highest rate, if the program sets the rates"),
     "schedule.end_factor": Field(values=NUMBER, meaning="last rate as a share of the highest"),

@@ -33,6 +33,7 @@ MEANT: Mapping[str, str] = {
     "schedule.warmup": "schedule.warmup_steps",
     "schedule.has_warmup": "schedule.warmup_steps",
     "schedule.warmup_start": "schedule.warmup_steps",
+    "schedule.warmup_start_factor": "schedule.warmup_start_lr",
     "schedule.peak": "optimizer.learning_rate",
     "schedule.end_factor": "schedule.end_lr",
     "schedule.stepped_per": "schedule.name",

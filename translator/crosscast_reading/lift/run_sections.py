@@ -84,11 +84,10 @@ def schedule(look: Look, draft: Draft) -> None:
     _fit(warmup, draft)
     if (start := look("schedule.warmup_start")) is not None:
         message = "the warm-up ends one step before the fall begins; that of a recipe with it"
-        if word(start) == "above_zero":
-            message = (
-                f"the warm-up begins above 0: {start.expression}; that of a recipe begins at 0"
-            )
         hint = "until its end the rates differ from those of the source"
+        if word(start) == "ahead":
+            message = "the schedule counts its steps from 1; that of a recipe from 0"
+            hint = "all rates are those of the source one step later"
         draft.note("CC911", "schedule.warmup_steps", message, start, hint)
     if unit:
         hint = "the schedule of a recipe counts updates: convert its lengths"
