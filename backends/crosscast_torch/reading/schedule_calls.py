@@ -83,8 +83,9 @@ def _of_library(call: Call, name: str) -> SchedulePart:
     word = last(name)
     place = place_of(call)
     if word in table.BY_ARGUMENTS:
-        chained = word in table.CHAINS
-        return SchedulePart("", (place,), chained=True) if chained else _of_function(call)
+        if word not in table.CHAINS:
+            return _of_function(call)
+        return SchedulePart("", (place,), chained=True, begins=_second(call))
     if word in table.BY_WORD:
         return _of_word(call)
     if word == "LinearLR" and name.startswith("torch."):
@@ -129,6 +130,14 @@ def _details(call: Call, name: str) -> Iterator[Fact]:
             origin="presence",
             reader="torch_schedules",
         )
+
+
+def _second(call: Call) -> int:
+    """Return the step at which the second of two schedules in a sequence begins; 0 if unknown."""
+    match content(call.argument("milestones")):
+        case [int(step)] | (int(step),):
+            return step
+    return 0
 
 
 def _of_function(call: Call) -> SchedulePart:
@@ -198,8 +207,20 @@ def _of_linear(call: Call) -> SchedulePart:
     part.warmup = _number("schedule.warmup", call, "total_iters") or Fact(
         field="schedule.warmup", value=5, places=place, origin="library_default", reader=""
     )
+    text = call.module.text(call.node)[:200]
+    if final != 1:
+        peak = Fact(
+            field="schedule.peak",
+            known=False,
+            places=place,
+            origin="presence",
+            expression=text,
+            reason="the warm-up ends at another factor",
+            reader="torch_schedules",
+        )
+        part.details = (peak,)
     if not is_number(first) or final != 1:
-        part.start = first_rate(None, place, call.module.text(call.node)[:200])
+        part.start = first_rate(None, place, text)
     elif first:
         part.start = first_rate(float(first), place)  # type: ignore[arg-type]
     return part

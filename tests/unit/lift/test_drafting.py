@@ -339,7 +339,7 @@ def test_an_unknown_first_rate_is_left_to_the_user(field: str) -> None:
 
 
 def test_a_schedule_that_counts_from_1_is_no_recipe_s() -> None:
-    start = fact("schedule.warmup_start", "ahead", 3)
+    start = fact("schedule.warmup_form", "ahead", 3)
     notes = [d for d in lifted(*PLAIN, *WARM, start).diagnostics if d.code == "CC911"]
     assert [note.path for note in notes] == ["schedule.warmup_steps"]
     assert "counts its steps from 1" in notes[0].message

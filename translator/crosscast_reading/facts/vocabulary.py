@@ -255,9 +255,9 @@ VOCABULARY: dict[str, Field] = {
         values=TEXT, meaning="length of the warm-up: a number of steps, a share, an expression"
     ),
     "schedule.has_warmup": Field(values=("yes", "no"), meaning="whether there is a warm-up"),
-    "schedule.warmup_start": Field(
-        values=("ahead", "early"),
-        meaning="a schedule that counts from 1, or a warm-up that ends one step before the fall",
+    "schedule.warmup_form": Field(
+        values=("ahead", "early", "logarithmic", "cosine"),
+        meaning="how it differs from a line that ends where the fall begins",
     ),
     "schedule.warmup_start_factor": Field(
         values=NUMBER, meaning="first rate of the warm-up as a share of the highest"

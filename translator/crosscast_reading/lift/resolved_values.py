@@ -32,7 +32,7 @@ MEANT: Mapping[str, str] = {
     "optimizer.source_name": "optimizer.name",
     "schedule.warmup": "schedule.warmup_steps",
     "schedule.has_warmup": "schedule.warmup_steps",
-    "schedule.warmup_start": "schedule.warmup_steps",
+    "schedule.warmup_form": "schedule.warmup_steps",
     "schedule.warmup_start_factor": "schedule.warmup_start_lr",
     "schedule.peak": "optimizer.learning_rate",
     "schedule.end_factor": "schedule.end_lr",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Compute = Callable[[RateWorld], object]
 _Computed = tuple[Curve, RateWorld, bool]
+_FALLS = ("linear", "cosine", "polynomial", "inverse_sqrt")
 _ROUNDS = 3
 _MOST_LIMITS = 12
 _LONG = 2000
@@ -202,9 +203,9 @@ def _certain(one: _Computed, other: _Computed) -> RateCurve:
     warmup = None if first.rises else length(first.warmup, second.warmup)
     starts = (first.start, second.start)
     same_start = abs(starts[0] - starts[1]) < 1e-9 or max(starts) <= 0
-    falls = first.name != "constant"
+    falls = first.name in _FALLS and not first.hold
     if isinstance(warmup, int) and first.late and not falls:
-        warmup -= 1  # the step that reaches the highest rate, after which nothing changes
+        warmup -= 1  # the step that reaches the highest rate, at which it stays
     return RateCurve(
         name=first.name,
         warmup=warmup,

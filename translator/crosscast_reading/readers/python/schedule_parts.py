@@ -39,8 +39,11 @@ class SchedulePart:
     rising: bool = False
     """Whether it only raises the rate."""
     chained: bool = False
+    begins: int = 0
+    """Of a sequence of two schedules: the step at which the second one begins."""
     details: tuple[Fact, ...] = ()
-    """Facts about where it ends, for a schedule whose formula is known."""
+    """Facts about where it ends, for a schedule whose formula is known, or a warm-up to another
+    rate than that of the optimizer."""
     curve: RateCurve | None = None
     """What its formula gives, if it could be computed."""
 
@@ -65,6 +68,7 @@ def tell_schedule(writer: FactWriter, parts: Iterable[SchedulePart]) -> None:
     """Record the combined facts of the parts of a schedule."""
     parts = list(parts)
     live = [part for part in parts if part.by_default is not False] or parts
+    _place_fall(live, writer.reader)
     for part in live:
         if part.warmup is not None:
             writer.facts.append(replace(part.warmup, reader=writer.reader))
@@ -76,6 +80,8 @@ def tell_schedule(writer: FactWriter, parts: Iterable[SchedulePart]) -> None:
             writer.facts.append(replace(part.total, reader=writer.reader))
         if part.curve is not None:
             _tell_curve(writer, part, part.curve)
+        if part.rising:
+            writer.facts += part.details
     falling = [part for part in live if part.decay]
     seen = [part for part in falling if part.decay not in _UNSEEN]
     certain = [part for part in seen if part.by_default]
@@ -86,6 +92,29 @@ def tell_schedule(writer: FactWriter, parts: Iterable[SchedulePart]) -> None:
         _tell_decay(writer, chosen)
     if len(chosen) == 1:
         writer.facts += chosen[0].details
+
+
+def _place_fall(parts: list[SchedulePart], reader: str) -> None:
+    """Add the warm-up of a sequence to the length of its fall, which counts from its own begin."""
+    sequences = [part for part in parts if part.begins]
+    falls = [part for part in parts if part.decay]
+    if len(sequences) != 1 or len(falls) != 1:
+        return
+    (sequence,), (fall,) = sequences, falls
+    match fall.total:
+        case Fact(known=True, value=int(length), places=places) as total:
+            whole, where = length + sequence.begins, (*places, *sequence.places)
+            fall.total = replace(total, value=whole, places=where, origin="derived")
+    ends = [part.warmup.value for part in parts if part.rising and part.warmup is not None]
+    if ends == [sequence.begins]:
+        begin = Fact(
+            field="recipe.schedule.decay_from",
+            value="warmup_end",
+            places=sequence.places,
+            origin="presence",
+            reader=reader,
+        )
+        fall.details = (*fall.details, begin)
 
 
 def part_of_curve(
@@ -152,7 +181,7 @@ def _tell_curve(writer: FactWriter, part: SchedulePart, curve: RateCurve) -> Non
         writer.unknown("schedule.peak", reason, *places, expression="the highest rate")
     if curve.late or curve.ahead:
         how = "ahead" if curve.ahead else "early"
-        writer.say("schedule.warmup_start", how, *places, origin="derived")
+        writer.say("schedule.warmup_form", how, *places, origin="derived")
     if part.decay not in ("linear", "cosine", "polynomial"):
         return
     if curve.end is not None:

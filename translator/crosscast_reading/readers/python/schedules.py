@@ -317,7 +317,9 @@ def _start(call: Call, word: str) -> Value | None:
         name = "initial_learning_rate"
     else:
         return None
-    return call.argument(name) if name in bound else None
+    if name not in bound and call.has_star:
+        return Unknown(call.module.text(call.node)[:200], "where the warm-up begins was not read")
+    return call.argument(name)
 
 
 def _is_none(node: ast.expr) -> bool:
