@@ -317,8 +317,8 @@ FIRST = "schedule.warmup_start_factor"
 def test_a_warm_up_of_unknown_length_that_begins_above_nothing_is_told() -> None:
     start = fact(FIRST, None, 3, known=False, expression="(step + 1) / WARMUP")
     filled = lifted(*PLAIN, *WARM, start).fields
-    assert "(step + 1) / WARMUP" in filled["schedule.warmup_steps"].note
-    assert "schedule.warmup_start_lr" not in filled
+    assert filled["schedule.warmup_start_lr"].how == "assumed"
+    assert "(step + 1) / WARMUP" in filled["schedule.warmup_start_lr"].note
 
 
 def test_the_first_rate_of_a_warm_up_is_a_share_of_the_highest() -> None:

@@ -230,15 +230,14 @@ def _computed_rates(look: Look, draft: Draft) -> None:
 
 
 def _first_rate(look: Look, draft: Draft) -> None:
-    """Fill where the warm-up begins; without its length, only say it."""
+    """Fill where the warm-up begins; without its length, leave it to the user."""
     given, share = look("schedule.warmup_start_lr"), look("schedule.warmup_start_factor")
     length = draft.fields.get("schedule.warmup_steps")
     if length is not None and not length.value:
         first = given or share
         if first is not None and length.how == "assumed":
             shown = first.expression or f"{first.value} of the highest rate"
-            note = f"{length.note}; its first rate: {shown}"
-            draft.fields["schedule.warmup_steps"] = replace(length, note=note)
+            draft.assume("schedule.warmup_start_lr", 0.0, f"it begins with {shown}", first)
     elif (rate := number(given)) is not None:
         draft.put("schedule.warmup_start_lr", float(rate), given)
     else:
