@@ -69,6 +69,10 @@ def _schedules(draw: st.DrawFn, layer: str, rate: float) -> dict[str, Any]:
         drawn["warmup_steps"] = draw(st.sampled_from((0, 10, 100)))
     if name in ("linear", "cosine", "polynomial") and layer not in ("deepspeed", "paddlenlp"):
         drawn["end_lr"] = draw(st.sampled_from((0.0, rate / 10)))
+    if drawn["warmup_steps"] and layer not in ("transformers", "paddlenlp"):
+        drawn["warmup_start_lr"] = draw(st.sampled_from((0.0, rate / 10)))
+        if layer == "deepspeed" and name == "linear":
+            drawn["end_lr"] = drawn["warmup_start_lr"]
     if name == "polynomial":
         drawn["power"] = draw(st.sampled_from((1.0, 2.0)))
     return drawn

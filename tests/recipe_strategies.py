@@ -193,11 +193,13 @@ def rates(draw: st.DrawFn, learning_rate: float) -> dict[str, Any]:
         shape["end_lr"] = draw(st.sampled_from((0.0, learning_rate / 7, learning_rate)))
     if name == "polynomial":
         shape["power"] = draw(st.sampled_from((0.5, 1.0, 2.0, 3.0)))
-    warmups = (0, 1, total // 2, total)
+    warmup = max(int(name == "inverse_sqrt"), draw(st.sampled_from((0, 1, total // 2, total))))
+    starts = (0.0, learning_rate / 7, learning_rate) if warmup else (0.0,)
     return shape | {
         "name": name,
         "total_steps": total,
-        "warmup_steps": max(int(name == "inverse_sqrt"), draw(st.sampled_from(warmups))),
+        "warmup_steps": warmup,
+        "warmup_start_lr": draw(st.sampled_from(starts)),
         "tick": draw(st.sampled_from(("update", "attempt"))),
     }
 

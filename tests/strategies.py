@@ -74,6 +74,7 @@ def schedules(draw: st.DrawFn) -> ops.Schedule:
         learning_rate=rate,
         end_lr=rate * draw(st.sampled_from((0.0, 0.1, 1.0))),
         warmup_steps=warmup,
+        warmup_start_lr=rate * draw(st.sampled_from((0.0, 0.1, 0.5))),
         total_steps=warmup + draw(st.integers(0, 10)),
         tick=draw(st.sampled_from(("update", "attempt"))),
     )

@@ -90,7 +90,7 @@ CHOICES: dict[str, list[dict[str, Any]]] = {
             ("cosine", {}),
             ("cosine", {"warmup_steps": 20, "tick": "attempt"}),
             ("polynomial", {"power": 2.0, "decay_from": "start"}),
-            ("inverse_sqrt", {"warmup_steps": 3}),
+            ("inverse_sqrt", {"warmup_steps": 3, "warmup_start_lr": 1e-9}),
         )
     ],
     "accumulation": [

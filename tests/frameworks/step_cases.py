@@ -28,6 +28,7 @@ PATIENT = FALLING | {"hysteresis": 3, "growth_factor": 1.5, "backoff_factor": 0.
 COSINE = {"name": "cosine", "warmup_steps": 4, "total_steps": 25, "end_lr": 0.01}
 ATTEMPTS = {"name": "linear", "warmup_steps": 2, "total_steps": 25, "tick": "attempt"}
 FLAT = {"name": "constant", "total_steps": 30}
+WARM = {"name": "linear", "warmup_steps": 4, "warmup_start_lr": 0.02, "total_steps": 25}
 BY_BATCH = {"normalize_by": "microbatch"}
 TOKENS = {"normalize_by": "token"}
 FLUSH = {"tail": "flush"}
@@ -52,6 +53,7 @@ EVERYWHERE: dict[str, Sections] = {
     "momentum-cosine": {"optimizer": MOMENTUM, "schedule": COSINE, "accumulation": BY_BATCH},
     "adam": {"optimizer": ADAM, "schedule": FLAT, "clipping": VALUE},
     "adam-l2-everywhere": {"optimizer": ADAM | {"weight_decay": 0.1}, "clipping": NORM},
+    "adam-warm": {"optimizer": ADAM, "schedule": WARM},
     "adamw-everywhere": {"optimizer": ADAMW | {"no_decay": []}, "schedule": COSINE},
     "adamw-bfloat16": {"precision": BFLOAT16, "optimizer": ADAMW, "clipping": NORM},
 }

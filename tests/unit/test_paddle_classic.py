@@ -194,6 +194,7 @@ def test_sums_in_half_are_the_choice_of_the_script(script: str) -> None:
                 f"{LINEAR}, warmup_steps: 9",
                 f"{LINEAR}, decay_from: start",
                 f"{LINEAR}, warmup_steps: 9, decay_from: start, end_lr: 1e-6",
+                f"{LINEAR}, warmup_steps: 9, decay_from: start, warmup_start_lr: 1e-6",
                 "name: constant, total_steps: 9, warmup_steps: 1",
                 "name: cosine, total_steps: 9, warmup_steps: 1",
                 "name: polynomial, total_steps: 9, warmup_steps: 1, decay_from: start, power: 2.0",

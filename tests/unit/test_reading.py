@@ -53,6 +53,7 @@ TOLD: dict[str, Any] = {
     "schedule.name": "cosine",
     "schedule.total_steps": 80,
     "schedule.warmup_steps": 5,
+    "schedule.warmup_start_lr": 1e-4,
     "schedule.end_lr": 2e-4,
     "schedule.tick": "attempt",
     "loss.label_smoothing": 0.1,

@@ -57,6 +57,8 @@ GOOD: list[dict[str, str | None]] = [
     {"schedule": "{total_steps: 1, warmup_steps: 1}"},
     {"schedule": "{name: constant, total_steps: 1, end_lr: 0}"},
     {"schedule": "{name: cosine, total_steps: 1, end_lr: 1e-3}"},
+    {"schedule": "{total_steps: 1, warmup_steps: 1, warmup_start_lr: 1e-3}"},
+    {"schedule": "{total_steps: 9, warmup_ratio: 0.5, warmup_start_lr: 1e-4}"},
     {"seed": "2147483647", "name": "a" * 64},
     {"loss": "{}"},
     {"loss": "{label_smoothing: 0.1}"},

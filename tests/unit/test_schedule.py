@@ -26,6 +26,17 @@ def test_linear_table_with_warm_up() -> None:
     assert rates(LINEAR, 16) == pytest.approx(expected, abs=1e-15)
 
 
+def test_a_warm_up_may_begin_above_zero() -> None:
+    op = replace(LINEAR, warmup_start_lr=0.1)
+    assert rates(op, 6) == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5, 0.45])
+
+
+def test_the_usual_loop_by_hand_is_a_warm_up_one_step_shorter() -> None:
+    op = replace(LINEAR, name="constant", warmup_steps=4, warmup_start_lr=LINEAR.learning_rate / 5)
+    by_hand = [op.learning_rate * min(1.0, (step + 1) / 5) for step in range(9)]
+    assert rates(op, 9) == pytest.approx(by_hand)
+
+
 def test_the_decay_starts_where_the_warm_up_ends() -> None:
     # The other convention, decay over all steps, would give 0.5 * (1 - 4/14) here.
     assert learning_rate(LINEAR, 4) == 0.5

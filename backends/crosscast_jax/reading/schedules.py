@@ -1,4 +1,4 @@
-"""Reads how long a schedule of optax is, and where its warm-up begins."""
+"""Reads how long a schedule of optax is."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast_jax.reading.names import NAME
-from crosscast_reading.facts.fact import unknown
 from crosscast_reading.pysource.names.containers import chase
-from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.fact_builder import fact_of
-from crosscast_reading.readers.python.library_calls import canonical, last, value_of
+from crosscast_reading.readers.python.library_calls import canonical, last
 from crosscast_reading.readers.python.optimizers import rate_of
 
 if TYPE_CHECKING:
@@ -26,11 +24,10 @@ _LENGTHS = {
 }
 """Schedules that are as long as an argument says, their warm-up included; a part of several is
 another matter."""
-_WARMS = "warmup_cosine_decay_schedule"
 
 
 def length_of_schedule(optimizer: Call) -> Iterator[Fact]:
-    """Yield the length of the schedule that an optimizer is given whole, and its first rate."""
+    """Yield the length of the schedule that an optimizer is given whole."""
     rate = rate_of(optimizer)
     if rate is None:
         return
@@ -47,20 +44,3 @@ def length_of_schedule(optimizer: Call) -> Iterator[Fact]:
     length = call.argument(_LENGTHS[name])
     if length is not None:
         yield fact_of("schedule.total_steps", length, span, reader=NAME)
-    if name == _WARMS:
-        yield from _start(call)
-
-
-def _start(call: Call) -> Iterator[Fact]:
-    """Yield that a warm-up does not begin at 0, or that where it begins is not known."""
-    begin = value_of(call.bound().get("init_value"), call.module)
-    span = call.module.span(call.node)
-    match begin:
-        case Known(value=0):
-            return
-        case Known(value=int() | float()):
-            above = Known("above_zero", "literal")
-            yield fact_of("schedule.warmup_start", above, span, reader=NAME)
-        case _:
-            reason = "where the warm-up begins was not read"
-            yield unknown("schedule.warmup_start", reason, span, reader=NAME)

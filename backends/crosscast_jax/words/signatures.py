@@ -45,6 +45,7 @@ _OPTAX: dict[str, Signature] = {
     "warmup_cosine_decay_schedule": (
         "init_value peak_value warmup_steps decay_steps end_value exponent"
     ),
+    "warmup_constant_schedule": "init_value peak_value warmup_steps",
     "warmup_exponential_decay_schedule": (
         "init_value peak_value warmup_steps transition_steps decay_rate"
     ),

@@ -153,6 +153,8 @@ def eps_after_correction(recipe: Recipe) -> bool:
 def other_schedule(recipe: Recipe) -> bool:
     """A shape that neither `linear_warmup_decay`, `noam_decay` nor a constant rate has."""
     schedule = recipe.schedule
+    if schedule.warmup_start_lr:
+        return True
     if schedule.name == "constant":
         return schedule.warmup_steps > 0
     if not schedule.warmup_steps:  # the scripts then keep the rate constant

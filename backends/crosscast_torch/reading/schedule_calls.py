@@ -19,7 +19,7 @@ from crosscast_reading.readers.python.rate_curves import (
     curve_of_function,
     curve_of_method,
 )
-from crosscast_reading.readers.python.schedule_parts import SchedulePart, part_of_curve
+from crosscast_reading.readers.python.schedule_parts import SchedulePart, first_rate, part_of_curve
 from crosscast_reading.readers.schedule_names import decay_of, decay_of_schedule
 from crosscast_torch.reading import schedule_table as table
 from crosscast_torch.reading.rate_formulas import (
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.call import Call
     from crosscast_reading.pysource.programs.program import Program
 
+_LINEAR = {"start_factor": 1 / 3, "end_factor": 1.0}
+"""Arguments of LinearLR and their defaults."""
 _RATE_WORDS = frozenset({"lr", "lrs", "rate", "rates"})
 _OPTIMIZER = re.compile(r"optim|\bopt\b")
 
@@ -81,8 +83,9 @@ def _of_library(call: Call, name: str) -> SchedulePart:
     word = last(name)
     place = place_of(call)
     if word in table.BY_ARGUMENTS:
-        chained = word in table.CHAINS
-        return SchedulePart("", (place,), chained=True) if chained else _of_function(call)
+        if word not in table.CHAINS:
+            return _of_function(call)
+        return SchedulePart("", (place,), chained=True, begins=_second(call))
     if word in table.BY_WORD:
         return _of_word(call)
     if word == "LinearLR" and name.startswith("torch."):
@@ -129,6 +132,14 @@ def _details(call: Call, name: str) -> Iterator[Fact]:
         )
 
 
+def _second(call: Call) -> int:
+    """Return the step at which the second of two schedules in a sequence begins; 0 if unknown."""
+    match content(call.argument("milestones")):
+        case [int(step)] | (int(step),):
+            return step
+    return 0
+
+
 def _of_function(call: Call) -> SchedulePart:
     """Return the schedule of the function passed to LambdaLR."""
     node = call.bound().get("lr_lambda") or (call.node.args[1] if len(call.node.args) > 1 else None)
@@ -142,12 +153,14 @@ def _of_function(call: Call) -> SchedulePart:
     curve = curve_of_function(node, call.module)
     if curve is not None:
         part = part_of_curve(curve, shape.decay, (place,))
-        part.start = (head_start(formulas) or part.start) if part.start else ""
+        if part.start is not None and not part.start.known:
+            part.start = first_rate(None, (place,), head_start(formulas))
         return part
     decay = shape.decay or "constant"
     if shape.warms and decay == "custom":
         decay = "constant"
-    start = head_start(formulas) if shape.warms else ""
+    formula = head_start(formulas) if shape.warms else ""
+    start = first_rate(None, (place,), formula) if formula else None
     return SchedulePart(decay, (place,), shape.warms, start=start, confidence="guess")
 
 
@@ -185,16 +198,32 @@ def _by_style(call: Call) -> str:
 
 def _of_linear(call: Call) -> SchedulePart:
     """Return the schedule of LinearLR: a warm-up if it rises, as by default."""
-    start = content(call.argument("start_factor"))
-    end = content(call.argument("end_factor"))
-    first: float = start if is_number(start) else 1 / 3  # type: ignore[assignment]
-    final: float = end if is_number(end) else 1.0  # type: ignore[assignment]
+    given = {name: content(call.argument(name)) for name in _LINEAR if name in call.bound()}
+    first, final = (given.get(name, usual) for name, usual in _LINEAR.items())
     place = (place_of(call),)
-    if first >= final:
+    if is_number(first) and is_number(final) and first >= final:  # type: ignore[operator]
         return SchedulePart("linear", place)
-    return SchedulePart(
-        "", place, warms=True, rising=True, start=f"start_factor {first:.6g}" if first else ""
+    part = SchedulePart("", place, warms=True, rising=True)
+    part.warmup = _number("schedule.warmup", call, "total_iters") or Fact(
+        field="schedule.warmup", value=5, places=place, origin="library_default", reader=""
     )
+    text = call.module.text(call.node)[:200]
+    if final != 1:
+        peak = Fact(
+            field="schedule.peak",
+            known=False,
+            places=place,
+            origin="presence",
+            expression=text,
+            reason="the warm-up ends at another factor",
+            reader="torch_schedules",
+        )
+        part.details = (peak,)
+    if not is_number(first) or final != 1:
+        part.start = first_rate(None, place, text)
+    elif first:
+        part.start = first_rate(float(first), place)  # type: ignore[arg-type]
+    return part
 
 
 def _add_warmup(part: SchedulePart, call: Call) -> None:

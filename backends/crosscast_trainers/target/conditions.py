@@ -236,6 +236,11 @@ def warms_up_briefly(recipe: Recipe) -> bool:
     return predicates.moving_rate(recipe) and recipe.schedule.warmup_steps < 2
 
 
+def warms_up_from_above_zero(recipe: Recipe) -> bool:
+    """Whether the rate of the first step of a warm-up is not 0."""
+    return warms_up(recipe) and recipe.schedule.warmup_start_lr > 0
+
+
 def linear(recipe: Recipe) -> bool:
     """Whether the rate falls in a line."""
     return shape(recipe) == "linear"
@@ -255,6 +260,11 @@ def ends_above_zero(recipe: Recipe) -> bool:
 def line_above_zero(recipe: Recipe) -> bool:
     """Whether it falls in a line, and not to 0."""
     return linear(recipe) and ends_above_zero(recipe)
+
+
+def falls_elsewhere(recipe: Recipe) -> bool:
+    """Whether it falls in a line, and to another rate than the warm-up begins with."""
+    return linear(recipe) and recipe.schedule.end_lr != recipe.schedule.warmup_start_lr
 
 
 def curve_above_zero(recipe: Recipe) -> bool:

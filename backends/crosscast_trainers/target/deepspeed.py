@@ -176,9 +176,10 @@ STEP_ROWS = (
     ),
     FACTS.lacks(
         "schedule.end_lr",
-        "WarmupDecayLR falls to 0: write end_lr 0, or cosine",
+        "WarmupDecayLR falls to the rate that it begins with: write end_lr and warmup_start_lr "
+        "alike, or cosine",
         "CC359",
-        it.line_above_zero,
+        it.falls_elsewhere,
     ),
     FACTS.near(
         "schedule.tick",
@@ -298,17 +299,16 @@ def _scheduler(recipe: Recipe) -> dict[str, Any]:
     steps = in_words("deepspeed", {"schedule.warmup_steps": max(1, schedule.warmup_steps)})
     warmup = {**steps, "warmup_type": "linear"}
     total = in_words("deepspeed", {"schedule.total_steps": schedule.total_steps})
+    rates = {"warmup_min_lr": schedule.warmup_start_lr, "warmup_max_lr": rate}
     match it.shape(recipe):
         case "constant":
-            rates = {"warmup_min_lr": 0.0, "warmup_max_lr": rate}
             return {"type": "WarmupLR", "params": {**rates, **warmup}}
         case "linear":
-            rates = {"warmup_min_lr": 0.0, "warmup_max_lr": rate}
             return {"type": "WarmupDecayLR", "params": {**total, **rates, **warmup}}
         case _:
             params = {
                 **total,
-                "warmup_min_ratio": 0.0,
+                "warmup_min_ratio": schedule.warmup_start_lr / rate,
                 "cos_min_ratio": schedule.end_lr / rate,
             }
             return {"type": "WarmupCosineLR", "params": {**params, **warmup}}

@@ -120,6 +120,9 @@ STEP_ROWS = (
         it.schedule_is_not("constant", "linear", "cosine", "polynomial"),
     ),
     FACTS.lacks(
+        "schedule.warmup_start_lr", "a warm-up begins at 0", "CC359", it.warms_up_from_above_zero
+    ),
+    FACTS.lacks(
         "schedule.decay_from", "falls from the end of the warm-up", "CC359", it.falls_from_start
     ),
     FACTS.lacks(

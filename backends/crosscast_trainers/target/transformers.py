@@ -111,6 +111,9 @@ ROWS = (
     ),
     FACTS.exact("optimizer", "optim, learning_rate, adam_*, weight_decay"),
     FACTS.lacks(
+        "schedule.warmup_start_lr", "a warm-up begins at 0", "CC359", it.warms_up_from_above_zero
+    ),
+    FACTS.lacks(
         "schedule.decay_from", "falls from the end of the warm-up", "CC359", it.falls_from_start
     ),
     FACTS.lacks(

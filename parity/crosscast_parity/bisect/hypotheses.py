@@ -98,11 +98,12 @@ def _powers(schedule: Schedule, rates: Sequence[tuple[float, float]]) -> Iterato
 
 
 def _warmups(schedule: Schedule, rows: Sequence[TraceRow]) -> Iterator[Suggestion]:
-    """The length of a warm-up that begins with these rates."""
-    position = 0
+    """The length of a warm-up that begins with these rates, and its first one."""
+    yield from (("schedule.warmup_start_lr", _rounded(row.lr)) for row in rows[:1])
+    position, start = 0, schedule.warmup_start_lr
     for row in rows[:WARM]:
-        if row.lr > 0:
-            steps = round(schedule.learning_rate * position / row.lr)
+        if row.lr > start:
+            steps = round((schedule.learning_rate - start) * position / (row.lr - start))
             yield from (("schedule.warmup_steps", steps + off) for off in (0, 1))
         position += schedule.tick == "attempt" or not row.skipped
 

@@ -225,6 +225,9 @@ ABSENT = (
     Absent("optimizer.rate_in_momentum", _constant_rate, "the rate does not change"),
     Absent("schedule.tick", _constant_rate, "the rate does not change"),
     Absent("schedule.decay_from", lambda r: not r.schedule.warmup_steps, "there is no warm-up"),
+    Absent(
+        "schedule.warmup_start_lr", lambda r: not r.schedule.warmup_steps, "there is no warm-up"
+    ),
     Absent("schedule.tick", lambda r: not r.scaling_on, "nothing is skipped without loss scaling"),
     Absent("precision.tf32", lambda r: not r.precision.tf32, "the recipe does not allow it"),
     Absent(

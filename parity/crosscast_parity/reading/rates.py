@@ -86,7 +86,10 @@ FIELDS = (
     "optimizer.learning_rate",
     *(
         f"schedule.{name}"
-        for name in ("name", "total_steps", "warmup_steps", "end_lr", "power", "decay_from", "tick")
+        for name in (
+            *("name", "total_steps", "warmup_steps", "warmup_start_lr", "end_lr"),
+            *("power", "decay_from", "tick"),
+        )
     ),
 )
 Values = dict[str, Any]
@@ -112,9 +115,13 @@ def _candidates(schedule: Schedule, course: Course, hints: Sequence[float]) -> I
     top = rates.index(peak)
     bases = _distinct(schedule.learning_rate, *hints, _short(peak), *_factored(schedule, course))
     warmups = {schedule.warmup_steps, 0, top, top + 1}
-    rising = next((n for n, rate in enumerate(rates) if rate > 0), 0)
-    if rising and rates[rising] > 0:
-        warmups |= {round(base * rising / rates[rising]) for base in bases}
+    first = rates[0]
+    if rising := next((n for n, rate in enumerate(rates) if rate > first), 0):
+        warmups |= {
+            round((base - first) * rising / (rates[rising] - first))
+            for base in bases
+            if base > first
+        }
     lowest = _distinct(schedule.end_lr, 0.0, _short(min(rates)), *(s * peak for s in SHARES))
     ticks = _distinct(schedule.tick, "update", "attempt")
     if course.updates == tuple(range(len(rates))):
@@ -125,6 +132,7 @@ def _candidates(schedule: Schedule, course: Course, hints: Sequence[float]) -> I
         froms = _distinct(schedule.decay_from, "warmup_end", "start") if warmup and falls else []
         if name == "inverse_sqrt" and not warmup:
             continue
+        begun = _short(first) if warmup else 0.0
         for end, power, start in product(
             lowest if falls else [schedule.end_lr],
             powers or [schedule.power],
@@ -133,7 +141,7 @@ def _candidates(schedule: Schedule, course: Course, hints: Sequence[float]) -> I
             yield dict(
                 zip(
                     FIELDS,
-                    (base, name, schedule.total_steps, warmup, end, power, start, tick),
+                    (base, name, schedule.total_steps, warmup, begun, end, power, start, tick),
                     strict=True,
                 )
             )

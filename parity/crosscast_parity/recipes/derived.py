@@ -188,8 +188,9 @@ def with_slower_steps(recipe: Recipe, rows: int) -> Recipe:
     """
     share = recipe.batch.global_batch_size / rows
     changes: dict[str, Any] = {"optimizer.learning_rate": recipe.optimizer.learning_rate * share}
-    if getattr(recipe.schedule, "end_lr", 0.0):
-        changes["schedule.end_lr"] = recipe.schedule.end_lr * share
+    for name in ("warmup_start_lr", "end_lr"):
+        if rate := getattr(recipe.schedule, name):
+            changes[f"schedule.{name}"] = rate * share
     return changed(recipe, changes)
 
 

@@ -142,8 +142,9 @@ def _schedule(recipe: Recipe) -> Iterator[tuple[str, Any]]:
     yield "schedule.total_steps", WINDOWS
     if schedule.warmup_steps:
         yield "schedule.warmup_steps", WARMUP
-    if schedule.end_lr:
-        yield "schedule.end_lr", END * RATES[recipe.optimizer.name]
+    for name in ("warmup_start_lr", "end_lr"):
+        if getattr(schedule, name):
+            yield f"schedule.{name}", END * RATES[recipe.optimizer.name]
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[str]:

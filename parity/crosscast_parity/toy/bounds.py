@@ -224,7 +224,8 @@ def _nudged_plan(plan: Plan, nudge: Nudge) -> Plan:
 
     def change(op: Op) -> Op:
         if nudge.part == "rate" and isinstance(op, Schedule):
-            return replace(op, learning_rate=op.learning_rate * factor, end_lr=op.end_lr * factor)
+            rates = ("learning_rate", "warmup_start_lr", "end_lr")
+            return replace(op, **{name: getattr(op, name) * factor for name in rates})
         if nudge.part == "decay" and isinstance(op, Step) and op.optimizer in DECAY_ADDED:
             groups = (
                 group

@@ -240,6 +240,8 @@ def test_deepspeed_reads_its_configuration(tmp_path: Path) -> None:
     ("schedule", "late"),
     [
         ("{name: constant, total_steps: 9, warmup_steps: 3}", True),
+        ("{name: constant, total_steps: 9, warmup_steps: 3, warmup_start_lr: 1.0e-4}", True),
+        ("{name: cosine, total_steps: 9, warmup_steps: 3, warmup_start_lr: 1.0e-4}", False),
         ("{name: cosine, total_steps: 9, warmup_steps: 3, end_lr: 1.0e-4}", False),
     ],
 )
@@ -247,7 +249,8 @@ def test_deepspeed_warms_up_one_step_later(tmp_path: Path, schedule: str, late: 
     optional("deepspeed")
     (found,) = read(tmp_path, "deepspeed", schedule=schedule)
     rates = wanted(schedule, 8)
-    assert found["rates"][:4] == pytest.approx([0.0, *rates[:3]])
+    assert found["rates"][0] in (0.0, rates[0])  # versions differ in the rate before the first step
+    assert found["rates"][1:4] == pytest.approx(rates[:3])
     assert found["rates"][4:] == pytest.approx(rates[3:7] if late else rates[4:])
 
 

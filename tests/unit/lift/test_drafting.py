@@ -310,17 +310,40 @@ def test_a_default_does_not_hold_for_what_a_source_sets_to_something_unknown(
     assert lifted(*PLAIN, fact(field, 0.125, 9, subject="opt")).fields[path].how == "read"
 
 
-def test_a_warm_up_that_begins_above_nothing_is_told_whatever_is_filled_in() -> None:
-    warm = (fact("schedule.name", "constant", 3), fact("schedule.has_warmup", "yes", 3))
-    start = fact("schedule.warmup_start", "above_zero", 3, expression="(step + 1) / WARMUP")
-    (note,) = [
-        diagnostic
-        for diagnostic in lifted(*PLAIN, *warm, start).diagnostics
-        if diagnostic.code == "CC911"
-    ]
-    assert note.path == "schedule.warmup_steps"
-    assert "(step + 1) / WARMUP" in note.message
-    assert "CC911" not in codes(lifted(*PLAIN, *warm))
+WARM = (fact("schedule.name", "constant", 3), fact("schedule.has_warmup", "yes", 3))
+FIRST = "schedule.warmup_start_factor"
+
+
+def test_a_warm_up_of_unknown_length_that_begins_above_nothing_is_told() -> None:
+    start = fact(FIRST, None, 3, known=False, expression="(step + 1) / WARMUP")
+    filled = lifted(*PLAIN, *WARM, start).fields
+    assert filled["schedule.warmup_start_lr"].how == "assumed"
+    assert "(step + 1) / WARMUP" in filled["schedule.warmup_start_lr"].note
+
+
+def test_the_first_rate_of_a_warm_up_is_a_share_of_the_highest() -> None:
+    length = fact("schedule.warmup", 9, 3)
+    filled = lifted(*PLAIN, *WARM, length, fact(FIRST, 0.1, 4)).fields
+    rate = filled["optimizer.learning_rate"].value
+    first = filled["schedule.warmup_start_lr"]
+    assert first.value == pytest.approx(rate / 10)
+    assert (first.how, first.places[0].line) == ("derived", 4)
+
+
+@pytest.mark.parametrize("field", [FIRST, "schedule.warmup_start_lr"])
+def test_an_unknown_first_rate_is_left_to_the_user(field: str) -> None:
+    start = fact(field, None, 4, known=False, expression="FLAGS.start")
+    filled = lifted(*PLAIN, *WARM, fact("schedule.warmup", 9, 3), start).fields
+    assert filled["schedule.warmup_start_lr"].how == "assumed"
+    assert "FLAGS.start" in filled["schedule.warmup_start_lr"].note
+
+
+def test_a_schedule_that_counts_from_1_is_no_recipe_s() -> None:
+    start = fact("schedule.warmup_form", "ahead", 3)
+    notes = [d for d in lifted(*PLAIN, *WARM, start).diagnostics if d.code == "CC911"]
+    assert [note.path for note in notes] == ["schedule.warmup_steps"]
+    assert "counts its steps from 1" in notes[0].message
+    assert "CC911" not in codes(lifted(*PLAIN, *WARM))
 
 
 KERAS_ADAM = (

@@ -86,24 +86,29 @@ def test_own_functions(function: str, word: str, warms: bool) -> None:
 def test_a_warm_up_that_begins_above_nothing(function: str, formula: str | None) -> None:
     text = HEAD + f"schedule = LambdaLR(optimizer, lr_lambda={function})\n" + STEP
     found = {fact.field: fact for fact in facts_of(READER, text)}
-    start = found.get("schedule.warmup_start")
+    start = found.get("schedule.warmup_start_factor")
     assert (start.expression if start else None) == formula
 
 
 @pytest.mark.parametrize(
-    ("arguments", "start"),
+    ("arguments", "told"),
     [
-        ("start_factor=0.01, total_iters=5", "start_factor 0.01"),
-        ("total_iters=5", "start_factor 0.333333"),
-        ("1.0, 0.0, 10", None),
+        ("start_factor=0.01, total_iters=9", (0.01, 9)),
+        ("", (1 / 3, 5)),
+        ("start_factor=0, total_iters=9", (None, 9)),
+        ("start_factor=args.first, total_iters=9", ("?", 9)),
+        ("1.0, 0.0, 10", (None, None)),
     ],
 )
 def test_a_warm_up_of_the_library_that_begins_above_nothing(
-    arguments: str, start: str | None
+    arguments: str, told: tuple[float | None, int | None]
 ) -> None:
     text = HEAD + f"schedule = LinearLR(optimizer, {arguments})\n" + STEP
-    expressions = {fact.field: fact.expression for fact in facts_of(READER, text)}
-    assert expressions.get("schedule.warmup_start") == start
+    found = read_by(READER, text)
+    first, length = "schedule.warmup_start_factor", "schedule.warmup"
+    assert (found.get(first), found.get(length)) == told
+    unknown = {fact.field for fact in facts_of(READER, text) if not fact.known}
+    assert (first in unknown) == ("args" in arguments)
 
 
 def test_a_function_of_the_program() -> None:

@@ -27,7 +27,7 @@ def told(formula: str) -> tuple[object, bool, str]:
     """Return the decay, whether there is a warm-up, and how it starts."""
     text = f"{HEAD}schedule = LambdaLR(optimizer, lambda step: {formula})\n{STEP}"
     found = {fact.field: fact for fact in facts_of(READER, text)}
-    start = found.get("schedule.warmup_start")
+    start = found.get("schedule.warmup_start_factor")
     warms = "schedule.has_warmup" in found
     return found["schedule.name"].value, warms, start.expression if start else ""
 

@@ -107,6 +107,8 @@ def recipe_hash(recipe: Recipe) -> str:
     del data["distributed"]["nodes"], data["data"]["workers"]
     if recipe.loss == CrossEntropy():
         del data["loss"]  # as in recipes from before there was a section about it
+    if not recipe.schedule.warmup_start_lr:
+        del data["schedule"]["warmup_start_lr"]  # likewise
     data["distributed"]["processes_per_node"] = recipe.processes
     text = json.dumps(data, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

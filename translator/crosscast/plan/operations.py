@@ -209,6 +209,7 @@ class Schedule(Op):
     tick: Literal["update", "attempt"]
     power: float = 1.0
     decay_from: Literal["warmup_end", "start"] = "warmup_end"
+    warmup_start_lr: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,8 @@ from crosscast.plan.operations import Schedule
 def learning_rate(op: Schedule, position: int) -> float:
     """Return the learning rate at `position`, which counts schedule ticks from 0.
 
-    Warm-up, `position < warmup_steps`: `lr * position / warmup_steps`, so the first rate is 0.
+    Warm-up, `position < warmup_steps`: `start + (lr - start) * position / warmup_steps`, where
+    `start` is `warmup_start_lr`, the first rate.
     Afterwards `progress = min(1, (position - warmup_steps) / (total_steps - warmup_steps))`,
     or 1 if there are no steps after the warm-up. The clamp keeps the last rate forever.
 
@@ -26,7 +27,8 @@ def learning_rate(op: Schedule, position: int) -> float:
     `inverse_sqrt`: `lr * sqrt(warmup_steps / min(position, total_steps))`.
     """
     if position < op.warmup_steps:
-        return op.learning_rate * position / op.warmup_steps
+        rise = op.learning_rate - op.warmup_start_lr
+        return op.warmup_start_lr + rise * position / op.warmup_steps
     if op.name == "constant":
         return op.learning_rate
     if op.name == "inverse_sqrt":

@@ -247,9 +247,12 @@ class Schedule(Section):
     total_steps: Count
     """Number of windows in the run, and the length of the schedule."""
     warmup_steps: CountOrZero = 0
-    """Number of steps of the linear warm-up from 0; the first step has rate 0."""
+    """Number of steps of the linear warm-up from `warmup_start_lr`, the rate of the first step."""
     warmup_ratio: Annotated[float, Field(ge=0, le=1)] | None = None
     """Alternative to `warmup_steps`: the fraction of `total_steps`, rounded down."""
+    warmup_start_lr: RateOrZero = 0.0
+    """Rate of the first step of a warm-up. The formula `learning_rate * (step + 1) / n` is
+    `warmup_steps: n - 1` with the rate `learning_rate / n` here."""
     end_lr: RateOrZero = 0.0
     power: Positive = 1.0
     """Exponent of the polynomial."""

@@ -149,7 +149,9 @@ KEYS = (
     Key(HF, "warmup_proportion lr_warmup_fraction warmup_fraction pct_start",
         "schedule.warmup_ratio"),
     Key(f"{MEGATRON}, {TIMM}, {FAIRSEQ}, {PADDLE}", "min_lr lr_end eta_min end_learning_rate "
-        "final_lr warmup_min_lr lr_min", "schedule.end_lr"),
+        "final_lr lr_min", "schedule.end_lr"),
+    Key(f"{DS}, {TIMM}, {FAIRSEQ}, {MEGATRON}, {PADDLE}", "warmup_min_lr warmup_lr_init warmup_lr "
+        "warmup_init_lr lr_warmup_init start_lr", "schedule.warmup_start_lr"),
     Key(f"{HF}, {PADDLE}", "lr_power poly_power", "schedule.power"),
     # model
     Key(HF, "num_hidden_layers num_layers n_layer n_layers encoder_layers", "model.layers"),

@@ -143,23 +143,29 @@ def _schedule(recipe: Recipe) -> Iterator[Diagnostic]:
             path="schedule.warmup_steps",
             message=f"warmup_steps {schedule.warmup_steps} > total_steps {schedule.total_steps}",
         )
-    if schedule.name in ("constant", "inverse_sqrt"):
-        if schedule.end_lr:
-            yield Diagnostic(
-                code="CC203",
-                path="schedule.end_lr",
-                message=f"end_lr has no effect on the schedule {schedule.name}",
-                hint="remove it, or set name: linear, cosine or polynomial",
-            )
-    elif schedule.end_lr > recipe.optimizer.learning_rate:
+    falls = schedule.name not in ("constant", "inverse_sqrt")
+    if schedule.end_lr and not falls:
         yield Diagnostic(
             code="CC203",
             path="schedule.end_lr",
-            message=(
-                f"end_lr {schedule.end_lr:g} is above "
-                f"optimizer.learning_rate {recipe.optimizer.learning_rate:g}"
-            ),
+            message=f"end_lr has no effect on the schedule {schedule.name}",
+            hint="remove it, or set name: linear, cosine or polynomial",
         )
+    if schedule.warmup_start_lr and not schedule.warmup_steps:
+        yield Diagnostic(
+            code="CC203",
+            path="schedule.warmup_start_lr",
+            message="warmup_start_lr has no effect without a warm-up",
+            hint="remove it, or set warmup_steps to 1 or more",
+        )
+    highest = recipe.optimizer.learning_rate
+    for name, acts in (("end_lr", falls), ("warmup_start_lr", schedule.warmup_steps)):
+        if acts and (rate := getattr(schedule, name)) > highest:
+            yield Diagnostic(
+                code="CC203",
+                path=f"schedule.{name}",
+                message=f"{name} {rate:g} is above optimizer.learning_rate {highest:g}",
+            )
 
 
 def _shape(schedule: Schedule) -> Iterator[Diagnostic]:

@@ -102,7 +102,8 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
         "accumulation": "gradient_accumulation_steps=steps",
         "clipping": "gradient_clipping=max_norm",
         "optimizer": "lr=learning_rate betas eps momentum weight_decay nesterov",
-        "schedule": "warmup_num_steps=warmup_steps total_num_steps=total_steps",
+        "schedule": "warmup_num_steps=warmup_steps total_num_steps=total_steps "
+        "warmup_min_lr=warmup_start_lr",
         "loss_scaling": "loss_scale_window=growth_interval hysteresis min_loss_scale=min_scale",
     },
     "megatron-core": {

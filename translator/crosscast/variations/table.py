@@ -56,6 +56,7 @@ TABLE: tuple[tuple[str, tuple[Change, ...]], ...] = (
     ("clipping.exempt", (Roles(),)),
     ("schedule.name", (To(("linear", "cosine", "constant", "polynomial", "inverse_sqrt")),)),
     ("schedule.warmup_steps", (Plus((1, -1)), To((0,)), Times((2.0, 0.5, 4.0, 0.25)))),
+    ("schedule.warmup_start_lr", (To((0.0, 1e-6, 1e-5)), Times((2.0, 0.5)))),
     ("schedule.total_steps", (Times((2.0, 0.5)), Plus((1, -1)))),
     ("schedule.end_lr", (To((0.0, 1e-6, 1e-5)), Times((2.0, 0.1)))),
     ("schedule.power", (To((1.0, 2.0, 0.5)),)),

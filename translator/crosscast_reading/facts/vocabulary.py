@@ -255,9 +255,17 @@ VOCABULARY: dict[str, Field] = {
         values=TEXT, meaning="length of the warm-up: a number of steps, a share, an expression"
     ),
     "schedule.has_warmup": Field(values=("yes", "no"), meaning="whether there is a warm-up"),
-    "schedule.warmup_start": Field(
-        values=("above_zero", "early"),
-        meaning="a warm-up whose first rate is not 0, or that ends one step before the fall begins",
+    "schedule.warmup_form": Field(
+        values=("ahead", "early", "logarithmic", "cosine"),
+        meaning="how it differs from a line that ends where the fall begins",
+    ),
+    "schedule.warmup_start_factor": Field(
+        values=NUMBER, meaning="first rate of the warm-up as a share of the highest"
+    ),
+    "schedule.warmup_start_lr": Field(
+        values=NUMBER,
+        meaning="first rate of the warm-up",
+        recipe="schedule.warmup_start_lr",
     ),
     "schedule.peak": Field(values=NUMBER, meaning="highest rate, if the program sets the rates"),
     "schedule.end_factor": Field(values=NUMBER, meaning="last rate as a share of the highest"),

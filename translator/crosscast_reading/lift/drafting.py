@@ -215,24 +215,46 @@ def _computed_rates(look: Look, draft: Draft) -> None:
     elif peak is not None:
         rate = draft.value("optimizer.learning_rate")
         draft.assume("optimizer.learning_rate", rate, f"{peak.expression} is not known", peak)
+    _first_rate(look, draft)
     if draft.value("schedule.name") not in _FALLING:
         return
-    end, rate = (
-        _of_schedule("schedule.end_factor", look),
-        draft.fields.get("optimizer.learning_rate"),
-    )
+    end = _of_schedule("schedule.end_factor", look)
     if end is not None and end.origin == "library_default" and not number(end):
         draft.put("schedule.end_lr", 0.0, end)
-    elif (share := number(end)) is not None and rate is not None and rate.value is not None:
-        how = "read" if share == 0 else "assumed" if rate.how == "assumed" else "derived"
-        note = f"{share:.6g} of the highest rate" if share else ""
-        draft.put("schedule.end_lr", _rounded(share * rate.value), end, how=how, note=note)
-    elif end is not None:
-        draft.assume("schedule.end_lr", 0.0, "the last rate is not known", end)
+    else:
+        _put_share("end_lr", end, draft)
     if (power := number(look("schedule.power"))) is not None:
         draft.put("schedule.power", float(power), look("schedule.power"))
     if (begin := _of_schedule("schedule.decay_from", look)) is not None:
         draft.put("schedule.decay_from", word(begin), begin)
+
+
+def _first_rate(look: Look, draft: Draft) -> None:
+    """Fill where the warm-up begins; without its length, leave it to the user."""
+    given, share = look("schedule.warmup_start_lr"), look("schedule.warmup_start_factor")
+    length = draft.fields.get("schedule.warmup_steps")
+    if length is not None and not length.value:
+        first = given or share
+        if first is not None and length.how == "assumed":
+            shown = first.expression or f"{first.value} of the highest rate"
+            draft.assume("schedule.warmup_start_lr", 0.0, f"it begins with {shown}", first)
+    elif (rate := number(given)) is not None:
+        draft.put("schedule.warmup_start_lr", float(rate), given)
+    else:
+        _put_share("warmup_start_lr", given or share, draft)
+
+
+def _put_share(name: str, share_of: Fact | None, draft: Draft) -> None:
+    """Fill a rate of the schedule that is a share of the highest, if a source speaks of it."""
+    path, rate = f"schedule.{name}", draft.fields.get("optimizer.learning_rate")
+    if (share := number(share_of)) is not None and rate is not None and rate.value is not None:
+        how: How = "read" if share == 0 else "assumed" if rate.how == "assumed" else "derived"
+        note = f"{share:.6g} of the highest rate" if share else ""
+        draft.put(path, _rounded(share * rate.value), share_of, how=how, note=note)
+    elif share_of is not None:
+        which = {"end_lr": "last", "warmup_start_lr": "first"}[name]
+        formula = f": {share_of.expression}" if name == "warmup_start_lr" else ""
+        draft.assume(path, 0.0, f"the {which} rate is not known{formula}", share_of)
 
 
 def _of_schedule(field: str, look: Look) -> Fact | None:

@@ -67,7 +67,9 @@ def _idle(fields: Mapping[str, Any]) -> Iterator[str]:
     if name != "polynomial":
         yield "schedule.power"
     if not fields.get("schedule.warmup_steps"):
-        yield "schedule.decay_from"
+        yield from ("schedule.decay_from", "schedule.warmup_start_lr")
+    if not fields.get("schedule.warmup_start_lr"):
+        yield "schedule.warmup_start_lr"  # as in recipes from before there was such a field
     constant = name == "constant" and not fields.get("schedule.warmup_steps")
     if fields.get("loss_scaling.mode") == "none" or constant:
         yield "schedule.tick"

@@ -17,6 +17,13 @@ from crosscast_reading.lift.step_sections import Look, number, word
 _FALLING = ("linear", "cosine", "polynomial")
 _SCHEDULES = get_args(Schedule.model_fields["name"].annotation)
 _VAGUE = ("elsewhere", "caller", "library_default", "inherit", "selectable", None)
+_FORMS = {
+    "ahead": "the schedule counts its steps from 1; that of a recipe from 0",
+    "early": "the warm-up ends one step before the fall begins; that of a recipe with it",
+    "logarithmic": "the warm-up is logarithmic; that of a recipe is linear",
+    "cosine": "the warm-up is a cosine; that of a recipe is linear",
+}
+"""Warm-ups that a recipe does not have."""
 SCHEDULE_COUNTS = "the schedule counts"
 """Start of what is said of a schedule that does not count updates."""
 _PLACEHOLDER_STEPS = 1000
@@ -82,14 +89,12 @@ def schedule(look: Look, draft: Draft) -> None:
     else:
         _without_warmup(warms, draft)
     _fit(warmup, draft)
-    if (start := look("schedule.warmup_start")) is not None:
-        message = "the warm-up ends one step before the fall begins; that of a recipe with it"
-        if word(start) == "above_zero":
-            message = (
-                f"the warm-up begins above 0: {start.expression}; that of a recipe begins at 0"
-            )
+    form = look("schedule.warmup_form")
+    if message := _FORMS.get(str(word(form))):
         hint = "until its end the rates differ from those of the source"
-        draft.note("CC911", "schedule.warmup_steps", message, start, hint)
+        if word(form) == "ahead":
+            hint = "all rates are those of the source one step later"
+        draft.note("CC911", "schedule.warmup_steps", message, form, hint)
     if unit:
         hint = "the schedule of a recipe counts updates: convert its lengths"
         draft.note("CC911", "schedule", f"{SCHEDULE_COUNTS} {unit}", per, hint)

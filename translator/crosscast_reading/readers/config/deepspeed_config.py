@@ -18,7 +18,13 @@ from crosscast_reading.readers.words import (
     tell_warmup,
 )
 
-_TWO_SHAPES = ("WarmupLR", "WarmupDecayLR")
+_LINE, _CURVE = "WarmupDecayLR", "WarmupCosineLR"
+_TWO_SHAPES = ("WarmupLR", _LINE)
+_RATIOS = {
+    "warmup_min_ratio": "schedule.warmup_start_factor",
+    "cos_min_ratio": "schedule.end_factor",
+}
+"""Parameters of WarmupCosineLR that are shares of the highest rate."""
 _SHAPES = ("log", "linear")
 """Shapes of their warm-up (deepspeed/runtime/lr_schedules.py, 0.19.8), the default first."""
 _COMPRESSED = frozenset({"onebitadam", "zerooneadam"})
@@ -239,6 +245,22 @@ def _schedule_params(writer: SettingWriter, tree: Tree) -> None:
         tell_warmup(writer, warmup)
     for field, setting in numbers_of("deepspeed", params.setting, "schedule"):
         _auto_number(writer, field, setting)
+    kind = tree.section("scheduler", "type").as_setting("scheduler.type")
+    for name, field in _RATIOS.items() if kind.text == _CURVE else ():
+        _auto_number(writer, field, params.setting(name))
+    lowest = params.setting("warmup_min_lr")
+    if kind.text == _LINE and lowest is not None and lowest.number is not None:
+        writer.tell("recipe.schedule.end_lr", float(lowest.number), lowest)
+    warms = warmup is None or warmup.number != 0
+    if warms and kind.text in (*_TWO_SHAPES, _CURVE) and _is_logarithmic(params):
+        shape = params.setting("warmup_type") or kind
+        writer.tell("schedule.warmup_form", "logarithmic", shape, origin="presence")
+
+
+def _is_logarithmic(params: Tree) -> bool:
+    """Whether a warm-up rises with the logarithm of the step, as by default."""
+    shape = params.setting("warmup_type")
+    return shape is None or shape.text != _SHAPES[1]
 
 
 def tell_zero(writer: SettingWriter, tree: Tree) -> None:

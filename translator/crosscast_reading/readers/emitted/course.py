@@ -82,6 +82,7 @@ def schedule(script: Script) -> Iterator[Fact]:
     yield from script.constant("optimizer.learning_rate", "LEARNING_RATE")
     yield from script.constant("schedule.total_steps", "SETTINGS.windows", "WINDOWS")
     yield script.fact("schedule.warmup_steps", script.constants.get("WARMUP_STEPS", 0), here)
+    yield from script.constant("schedule.warmup_start_lr", "START_LEARNING_RATE")
     if "math.sqrt" in text:
         yield script.fact("schedule.name", "inverse_sqrt", here)
     elif "progress" not in text:

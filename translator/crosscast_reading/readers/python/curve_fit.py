@@ -34,6 +34,8 @@ class Curve:
     """The first rate of the warm-up as a share of the highest."""
     late: bool = False
     """Whether the fall begins one step after the warm-up has reached the highest rate."""
+    ahead: bool = False
+    """Whether it counts from 1, also in the fall."""
     hold: int = 0
     """Steps at the highest rate between the warm-up and the fall, where that is no recipe's."""
     total: int | None = None
@@ -144,11 +146,11 @@ def _after(warm: Curve, rate: _Memory, lengths: list[int]) -> Curve | None:
     if len(later) < 3:
         return None
     if all(_equal(value, warm.peak, warm.peak) for _, value in later):
-        return replace(warm, name="constant", late=False) if _stays(rate, warm.peak) else None
+        return replace(warm, name="constant") if _stays(rate, warm.peak) else None
     root = replace(warm, name="inverse_sqrt", total=10**9)
     for ahead in (0, 1):  # it often counts from 1
         if warm.warmup and _follows(root, [(step + ahead, value) for step, value in later]):
-            return replace(root, total=None, late=False)
+            return replace(root, total=None, late=warm.late and not ahead, ahead=ahead > 0)
     for ends in _ends(lengths, _stop(rate)):
         falls = [
             curve

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Compute = Callable[[RateWorld], object]
 _Computed = tuple[Curve, RateWorld, bool]
+_FALLS = ("linear", "cosine", "polynomial", "inverse_sqrt")
 _ROUNDS = 3
 _MOST_LIMITS = 12
 _LONG = 2000
@@ -35,8 +36,11 @@ class RateCurve:
     warmup: int | str | None
     """Steps, or text such as `5 epochs`."""
     warms: bool
-    start: float
+    start: float | None
+    """The first rate of the warm-up as a share of the highest."""
     late: bool
+    """Whether it reaches the highest rate one step before the fall begins."""
+    ahead: bool
     hold: bool
     total: int | str | None
     end: float | None
@@ -123,6 +127,7 @@ def _kind(curve: Curve) -> tuple[object, ...]:
         curve.rises,
         curve.decay_from,
         curve.late,
+        curve.ahead,
         bool(curve.hold),
     )
 
@@ -195,12 +200,19 @@ def _certain(one: _Computed, other: _Computed) -> RateCurve:
     match first.total, second.total:
         case int(here), int(there):
             total = length(here, there)
+    warmup = None if first.rises else length(first.warmup, second.warmup)
+    starts = (first.start, second.start)
+    same_start = abs(starts[0] - starts[1]) < 1e-9 or max(starts) <= 0
+    falls = first.name in _FALLS and not first.hold
+    if isinstance(warmup, int) and first.late and not falls:
+        warmup -= 1  # the step that reaches the highest rate, at which it stays
     return RateCurve(
         name=first.name,
-        warmup=None if first.rises else length(first.warmup, second.warmup),
+        warmup=warmup,
         warms=first.warmup > 0 or first.rises,
-        start=first.start,
-        late=first.late,
+        start=first.start if same_start else None,
+        late=first.late and falls,
+        ahead=first.ahead,
         hold=first.hold > 0,
         total=total,
         end=round(shares[0], 9) if abs(shares[0] - shares[1]) < 1e-9 else None,

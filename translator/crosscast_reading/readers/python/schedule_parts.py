@@ -29,8 +29,8 @@ class SchedulePart:
     places: tuple[Span, ...]
     warms: bool = False
     warmup: Fact | None = None
-    start: str = ""
-    """Expression for the first rate of the warm-up above 0; empty if it is 0 or unknown."""
+    start: Fact | None = None
+    """Where the warm-up begins, unless it is 0."""
     total: Fact | None = None
     by_default: bool | None = None
     """Whether it runs with the defaults of flags."""
@@ -39,8 +39,11 @@ class SchedulePart:
     rising: bool = False
     """Whether it only raises the rate."""
     chained: bool = False
+    begins: int = 0
+    """Of a sequence of two schedules: the step at which the second one begins."""
     details: tuple[Fact, ...] = ()
-    """Facts about where it ends, for a schedule whose formula is known."""
+    """Facts about where it ends, for a schedule whose formula is known, or a warm-up to another
+    rate than that of the optimizer."""
     curve: RateCurve | None = None
     """What its formula gives, if it could be computed."""
 
@@ -65,17 +68,20 @@ def tell_schedule(writer: FactWriter, parts: Iterable[SchedulePart]) -> None:
     """Record the combined facts of the parts of a schedule."""
     parts = list(parts)
     live = [part for part in parts if part.by_default is not False] or parts
+    _place_fall(live, writer.reader)
     for part in live:
         if part.warmup is not None:
             writer.facts.append(replace(part.warmup, reader=writer.reader))
         if part.warms:
             writer.say("schedule.has_warmup", "yes", *part.places)
-        if part.warms and part.start:
-            writer.say("schedule.warmup_start", "above_zero", *part.places, expression=part.start)
+        if part.warms and part.start is not None:
+            writer.facts.append(replace(part.start, reader=writer.reader))
         if part.total is not None:
             writer.facts.append(replace(part.total, reader=writer.reader))
         if part.curve is not None:
             _tell_curve(writer, part, part.curve)
+        if part.rising:
+            writer.facts += part.details
     falling = [part for part in live if part.decay]
     seen = [part for part in falling if part.decay not in _UNSEEN]
     certain = [part for part in seen if part.by_default]
@@ -86,6 +92,29 @@ def tell_schedule(writer: FactWriter, parts: Iterable[SchedulePart]) -> None:
         _tell_decay(writer, chosen)
     if len(chosen) == 1:
         writer.facts += chosen[0].details
+
+
+def _place_fall(parts: list[SchedulePart], reader: str) -> None:
+    """Add the warm-up of a sequence to the length of its fall, which counts from its own begin."""
+    sequences = [part for part in parts if part.begins]
+    falls = [part for part in parts if part.decay]
+    if len(sequences) != 1 or len(falls) != 1:
+        return
+    (sequence,), (fall,) = sequences, falls
+    match fall.total:
+        case Fact(known=True, value=int(length), places=places) as total:
+            whole, where = length + sequence.begins, (*places, *sequence.places)
+            fall.total = replace(total, value=whole, places=where, origin="derived")
+    ends = [part.warmup.value for part in parts if part.rising and part.warmup is not None]
+    if ends == [sequence.begins]:
+        begin = Fact(
+            field="recipe.schedule.decay_from",
+            value="warmup_end",
+            places=sequence.places,
+            origin="presence",
+            reader=reader,
+        )
+        fall.details = (*fall.details, begin)
 
 
 def part_of_curve(
@@ -106,11 +135,26 @@ def part_of_curve(
     part = SchedulePart(name, places, curve.warms, by_default=by_default, curve=curve)
     if curve.warms and curve.warmup is not None:
         part.warmup = _length("schedule.warmup", curve.warmup, places)
-    if curve.warms and curve.start > 0:
-        part.start = f"its first rate is {curve.start:.3g} of the highest"
+    if curve.warms and not curve.ahead and (curve.start is None or curve.start > 0):
+        part.start = first_rate(curve.start, places)
     if curve.total is not None:
         part.total = _length("schedule.total_steps", curve.total, places)
     return part
+
+
+def first_rate(share: float | None, places: tuple[Span, ...], expression: str = "") -> Fact:
+    """Return the fact of the first rate of a warm-up; None for one that is not known."""
+    fact = Fact(
+        field="schedule.warmup_start_factor",
+        value=share,
+        places=places,
+        origin="derived",
+        reader="",
+    )
+    if share is not None:
+        return fact
+    reason = "it depends on what is not known here"
+    return replace(fact, known=False, expression=expression or "the first rate", reason=reason)
 
 
 def _length(field: str, length: int | str, places: tuple[Span, ...]) -> Fact:
@@ -135,8 +179,9 @@ def _tell_curve(writer: FactWriter, part: SchedulePart, curve: RateCurve) -> Non
     elif not curve.relative:
         reason = "it depends on what is not known here"
         writer.unknown("schedule.peak", reason, *places, expression="the highest rate")
-    if curve.late and not part.start:
-        writer.say("schedule.warmup_start", "early", *places, origin="derived")
+    if curve.late or curve.ahead:
+        how = "ahead" if curve.ahead else "early"
+        writer.say("schedule.warmup_form", how, *places, origin="derived")
     if part.decay not in ("linear", "cosine", "polynomial"):
         return
     if curve.end is not None:

@@ -87,6 +87,8 @@ class Course:
     """Whether calls of libraries decide the decay, and not the spelling of a formula."""
     details: tuple[tuple[str, float | str], ...] = ()
     """Fields of a recipe's schedule that such a call decides."""
+    start: Value | None = None
+    """The first rate of the warm-up, if a call of a library gives it."""
 
 
 def course_of(rate: ast.expr, module: Module) -> Course | None:
@@ -97,6 +99,7 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
     lengths: list[str] = []
     base: tuple[ast.expr, Module] | None = None
     total: Value | None = None
+    start: Value | None = None
     details: list[tuple[tuple[str, float | str], ...]] = []
     for call, name in _library_calls(sources):
         word = _word(call, name)
@@ -112,6 +115,7 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
         places[call.module.span(call.node)] = None
         base = _base(call) or of_values(call, name) or base
         total = total or _total(call)
+        start = start or _start(call, word)
     by_library = bool(decays)
     for node, where in sources.places:
         name = getattr(node, "name", "")
@@ -146,6 +150,7 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
         total,
         exact=by_library or not decays,
         details=found_details[0] if len(found_details) == 1 else (),
+        start=start,
     )
 
 
@@ -283,6 +288,8 @@ def _between(call: Call) -> str:
     match plain(call.argument("init_value")), plain(call.argument("end_value")):
         case int() | float() as first, _ if first < 1e-7:
             return "warmup"
+        case int() | float() as first, int() | float() as final if first < final:
+            return "warmup"
         case None, None:
             return ""
     return "linear"
@@ -295,10 +302,24 @@ def _base(call: Call) -> tuple[ast.expr, Module] | None:
     if shown in ("LinearWarmup", "linear_lr_warmup"):
         names = ("end_lr",)
     elif shown == "linear_schedule":  # if it rises, the peak rate is the last
-        names = ("end_value",) if plain(call.argument("init_value")) == 0 else ("init_value",)
+        names = ("end_value",) if _between(call) == "warmup" else ("init_value",)
     bound = call.bound()
     given = (bound[name] for name in names if name in bound)
     return next(((node, call.module) for node in given if not _is_none(node)), None)
+
+
+def _start(call: Call, word: str) -> Value | None:
+    """Return the first rate of the warm-up that a library call makes."""
+    bound, shown = call.bound(), last(call.name)
+    if word == "warmup" or shown.startswith("warmup_"):
+        name = "start_lr" if "start_lr" in bound else "init_value"
+    elif "warmup_target" in bound and not _is_none(bound["warmup_target"]):
+        name = "initial_learning_rate"
+    else:
+        return None
+    if name not in bound and call.has_star:
+        return Unknown(call.module.text(call.node)[:200], "where the warm-up begins was not read")
+    return call.argument(name)
 
 
 def _is_none(node: ast.expr) -> bool:

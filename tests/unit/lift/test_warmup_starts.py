@@ -1,0 +1,205 @@
+"""Warm-ups that begin above 0: the lifted recipe has the rates that the program has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from crosscast.messages.source import Source
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import Schedule
+from crosscast.plan.schedule import learning_rate
+from crosscast_reading.lift.analysis import analyse, together
+from crosscast_reading.lift.drafting import Lifted, lift
+
+TORCH = """\
+import math
+import torch
+from torch.optim.lr_scheduler import *
+PEAK, WARMUP, TOTAL = 1e-3, 10, 100
+model = torch.nn.Linear(2, 2)
+opt = torch.optim.AdamW(model.parameters(), lr=PEAK)
+{made}
+for it, (x, y) in enumerate(rows):
+    {first}
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    {last}
+"""
+PADDLE = """\
+import paddle
+model = paddle.nn.Linear(2, 2)
+rate = paddle.optimizer.lr.LinearWarmup({arguments})
+opt = paddle.optimizer.AdamW(learning_rate=rate, parameters=model.parameters())
+for x, y in rows:
+    loss = paddle.nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    opt.step()
+    opt.clear_grad()
+    rate.step()
+"""
+JAX = """\
+import jax, optax
+tx = optax.adamw({rate})
+@jax.jit
+def step(params, state, batch):
+    grads = jax.grad(loss_fn)(params, batch)
+    updates, state = tx.update(grads, state, params)
+    return optax.apply_updates(params, updates), state
+"""
+KERAS = """\
+import keras
+rate = keras.optimizers.schedules.CosineDecay({arguments})
+model = keras.Sequential([keras.layers.Dense(2)])
+model.compile(keras.optimizers.AdamW(learning_rate=rate), "sparse_categorical_crossentropy")
+model.fit(x, y, batch_size=32)
+"""
+
+
+def by_class(made: str) -> str:
+    return TORCH.format(made=made, first="pass", last="sched.step()")
+
+
+def by_hand(body: str) -> str:
+    made = f"def rate_of(it):\n    {body}"
+    first = "for group in opt.param_groups:\n        group['lr'] = rate_of(it)"
+    return TORCH.format(made=made, first=first, last="pass")
+
+
+def from_text(text: str) -> Lifted:
+    return lift(analyse(together([Source("train.py", text)])))
+
+
+def rises(first: float, steps: int, step: int) -> float:
+    return first + (1e-3 - first) * min(1.0, step / steps)
+
+
+def cosine(step: int, begin: int, total: int, end: float = 0.0) -> float:
+    progress = min(1.0, (step - begin) / (total - begin))
+    return end + (1e-3 - end) * 0.5 * (1 + math.cos(math.pi * progress))
+
+
+NANO = (
+    "if it < WARMUP:\n        return PEAK * (it + 1) / (WARMUP + 1)\n    "
+    "if it > TOTAL:\n        return 1e-4\n    "
+    "share = (it - WARMUP) / (TOTAL - WARMUP)\n    "
+    "return 1e-4 + 0.5 * (1 + math.cos(math.pi * share)) * (PEAK - 1e-4)"
+)
+SAID: dict[str, tuple[str, Callable[[int], float], int]] = {
+    "a factor that counts from 1": (
+        by_class("sched = LambdaLR(opt, lambda it: min(1, (it + 1) / WARMUP))"),
+        lambda step: 1e-3 * min(1.0, (step + 1) / 10),
+        40,
+    ),
+    "a factor by a function": (
+        by_class(
+            "def factor(it):\n    if it < WARMUP:\n        return (it + 1) / WARMUP\n"
+            "    return 1.0\n"
+            "sched = LambdaLR(opt, factor)"
+        ),
+        lambda step: 1e-3 * min(1.0, (step + 1) / 10),
+        40,
+    ),
+    "a loop by hand": (
+        by_hand(NANO),
+        lambda step: 1e-3 * (step + 1) / 11 if step < 10 else cosine(step, 10, 100, 1e-4),
+        120,
+    ),
+    "LinearLR": (
+        by_class("sched = LinearLR(opt, start_factor=0.1, total_iters=WARMUP)"),
+        lambda step: rises(1e-4, 10, step),
+        40,
+    ),
+    "LinearLR by its defaults": (
+        by_class("sched = LinearLR(opt)"),
+        lambda step: rises(1e-3 / 3, 5, step),
+        40,
+    ),
+    "LinearLR before a fall": (
+        by_class(
+            "warm = LinearLR(opt, 0.1, total_iters=10)\n"
+            "fall = CosineAnnealingLR(opt, 90)\n"
+            "sched = SequentialLR(opt, [warm, fall], milestones=[10])"
+        ),
+        lambda step: rises(1e-4, 10, step) if step < 10 else cosine(step, 10, 100),
+        100,
+    ),
+    "LinearWarmup": (
+        PADDLE.format(arguments="1e-3, warmup_steps=10, start_lr=1e-5, end_lr=1e-3"),
+        lambda step: rises(1e-5, 10, step),
+        40,
+    ),
+    "optax with its warm-up": (
+        JAX.format(rate="optax.warmup_cosine_decay_schedule(1e-5, 1e-3, 10, 100, 1e-4)"),
+        lambda step: rises(1e-5, 10, step) if step < 10 else cosine(step, 10, 100, 1e-4),
+        120,
+    ),
+    "optax of two parts": (
+        JAX.format(
+            rate="optax.join_schedules([optax.linear_schedule(1e-5, 1e-3, 10), "
+            "optax.constant_schedule(1e-3)], [10])"
+        ),
+        lambda step: rises(1e-5, 10, step),
+        40,
+    ),
+    "a line of optax": (
+        JAX.format(rate="optax.linear_schedule(1e-5, 1e-3, 10)"),
+        lambda step: rises(1e-5, 10, step),
+        40,
+    ),
+    "Keras": (
+        KERAS.format(arguments="1e-5, 90, warmup_target=1e-3, warmup_steps=10"),
+        lambda step: rises(1e-5, 10, step),
+        10,
+    ),
+}
+
+
+@pytest.mark.parametrize("form", SAID)
+def test_the_rates_are_those_of_the_program(form: str) -> None:
+    text, rate, count = SAID[form]
+    found = from_text(text)
+    assert found.recipe is not None
+    plan = canonical_plan(found.recipe)
+    rates = [learning_rate(plan.get(Schedule), step) for step in range(count)]
+    assert rates == pytest.approx([rate(step) for step in range(count)], rel=1e-6)
+    filled = found.fields["schedule.warmup_start_lr"]
+    assert filled.how in ("read", "derived")
+    assert filled.places
+    assert not [d for d in found.diagnostics if d.code == "CC911"]
+
+
+LATE = NANO.replace("(WARMUP + 1)", "WARMUP")
+NOAM = "return PEAK * 10 ** 0.5 * min((it + 1) ** -0.5, (it + 1) * 10 ** -1.5)"
+
+
+@pytest.mark.parametrize(("body", "words"), [(LATE, "one step before"), (NOAM, "from 1")])
+def test_what_no_recipe_has_is_told(body: str, words: str) -> None:
+    notes = [d for d in from_text(by_hand(body)).diagnostics if d.code == "CC911"]
+    assert [note.path for note in notes] == ["schedule.warmup_steps"]
+    assert words in notes[0].message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        by_class("sched = LinearLR(opt, start_factor=args.first, total_iters=10)"),
+        by_class("sched = LinearLR(opt, start_factor=0.5, end_factor=2.0, total_iters=10)"),
+        PADDLE.format(arguments="1e-3, warmup_steps=10, start_lr=args.first, end_lr=1e-3"),
+        JAX.format(rate="optax.warmup_cosine_decay_schedule(args.first, 1e-3, 10, 100)"),
+        KERAS.format(arguments="args.first, 90, warmup_target=1e-3, warmup_steps=10"),
+    ],
+)
+def test_a_first_rate_that_is_not_known_is_left_to_the_user(text: str) -> None:
+    filled = from_text(text).fields
+    assert filled["schedule.warmup_steps"].value == 10
+    assert filled["schedule.warmup_start_lr"].how == "assumed"
+
+
+def test_a_warm_up_to_another_rate_than_the_optimizer_s_is_told() -> None:
+    text = by_class("sched = LinearLR(opt, start_factor=0.5, end_factor=2.0, total_iters=10)")
+    assert from_text(text).fields["optimizer.learning_rate"].how == "assumed"
