@@ -2,7 +2,8 @@
 
 Source: the attributes that the documentation of each class of `flax.nnx` lists; dense kernels are
 [in, out], those of convolutions [sizes..., in, out]. The gates of an LSTM are i, f, g, o, which is
-PyTorch's order, as are r, z, n of a GRU, which has no bias for its state. What a layer holds in another one of Flax is named with it: `dense_i.kernel`.
+PyTorch's order, as are r, z, n of a GRU, which has no bias for its state. What a layer holds in
+another one of Flax is named with it: `dense_i.kernel`.
 """
 
 from __future__ import annotations
