@@ -161,7 +161,7 @@ def _is_type(node: ast.expr, module: Module) -> bool:
 
 
 def _type(node: ast.expr, module: Module) -> str:
-    """Return the name of a type in NumPy: `np.float32` for `torch.float`; empty for anything else."""
+    """Return the name of a type in NumPy: `np.float32` for `torch.float`, or nothing."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return _TYPES.get(node.value, "")
     if isinstance(node, ast.Attribute):
