@@ -7,7 +7,8 @@ functions of NumPy is left to the user.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.emit.render import py_literal
@@ -20,7 +21,6 @@ from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.python.library_calls import canonical
 
 if TYPE_CHECKING:
-    from crosscast_reading.pysource.programs.call import Call
     from crosscast_reading.pysource.programs.module import Module
 
 _TYPES = {
@@ -33,15 +33,34 @@ _TYPES = {
     "bool": "bool",
 }
 """Methods and words to types."""
+SIGNS: Mapping[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+}
+"""Operators that NumPy and all frameworks have."""
 _SAME = frozenset({"to", "cuda", "cpu", "contiguous", "clone", "copy", "numpy"})
 _DEEPEST = 12
 
 
-def array_nodes(call: Call) -> list[tuple[ast.expr, Module]]:
-    """Return the arrays of the data set of a loader; nothing for another data set."""
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One of the arrays of the rows."""
+
+    node: ast.expr
+    module: Module
+    key: str = ""
+    """Its name, where the program gives it one."""
+
+
+Columns = tuple[Column, ...]
+
+
+def array_nodes(node: ast.expr, module: Module) -> Columns:
+    """Return the arrays of a data set that consists of them; nothing for another data set."""
     classes = {name for script in scripts() for name in script.array_sets}
-    node = call.bound().get("dataset") or next(iter(call.node.args), None)
-    for expression, where in chase(node, call.module) if node is not None else ():
+    for expression, where in chase(node, module):
         if isinstance(expression, ast.Call) and classes & {
             canonical(name) for name in where.call(expression).names
         }:
@@ -49,17 +68,52 @@ def array_nodes(call: Call) -> list[tuple[ast.expr, Module]]:
             if len(given) == 1 and isinstance(given[0], ast.List | ast.Tuple):
                 given = given[0].elts
             plain = not expression.keywords and not any(isinstance(g, ast.Starred) for g in given)
-            return [(each, where) for each in given] if plain else []
-    return []
+            return tuple(Column(each, where) for each in given) if plain else ()
+    return ()
 
 
-def arrays_of(call: Call) -> list[str]:
-    """Return the arrays of the data set of a loader as expressions of NumPy.
+def columns_of(node: ast.expr, module: Module) -> Columns:
+    """Return the arrays in tuples, lists and dictionaries of them, or the one that there is."""
+    origins = list(chase(node, module))
+    for expression, where in origins:
+        match expression:
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                return tuple(each for part in parts for each in columns_of(part, where))
+            case ast.Dict(keys=keys, values=values) if all(
+                isinstance(key, ast.Constant) and isinstance(key.value, str) for key in keys
+            ):
+                named = zip(keys, values, strict=True)
+                return tuple(
+                    Column(value, where, key.value)
+                    for key, value in named
+                    if isinstance(key, ast.Constant)
+                )
+    return (Column(node, module),)
+
+
+def array_text(node: ast.expr, module: Module) -> str:
+    """Return an array as an expression of NumPy.
 
     Raises:
-        ForeignError: one is made of something else than files and functions of NumPy.
+        ForeignError: it is made of something else than files and functions of NumPy.
     """
-    return [_text(node, module, _DEEPEST) for node, module in array_nodes(call)]
+    return _text(node, module, _DEEPEST)
+
+
+def cast_of(node: ast.Call, module: Module) -> tuple[ast.expr, str] | None:
+    """Return what a call gives another type, and that type in NumPy; None for another call."""
+    known = scripts()
+    typed = {name: own for script in known for name, own in script.typed_arrays.items()}
+    name = canonical(module.call(node).name)
+    parts = [*node.args, *(keyword.value for keyword in node.keywords)]
+    kinds = [kind for part in parts if (kind := _type(part, module))]
+    given = [part for part in parts if not _type(part, module)]
+    kind = kinds[0] if kinds else typed.get(name, "")
+    if any(name in script.arrays for script in known) or name in typed:
+        return (given[0], kind) if len(given) == 1 and kind else None
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "astype" and kind and not given:
+        return node.func.value, kind
+    return None
 
 
 def array_function(name: str, arrays: Sequence[str]) -> str:
@@ -89,8 +143,7 @@ def _text(node: ast.expr, module: Module, depth: int) -> str:
             case ast.Subscript(value=base, slice=key):
                 return f"{inner(base)}[{_key(key, module)}]"
             case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() as op):
-                sign = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}[type(op)]
-                return f"({inner(node.left)} {sign} {inner(node.right)})"
+                return f"({inner(node.left)} {SIGNS[type(op)]} {inner(node.right)})"
             case ast.Call():
                 return _call(node, module, depth)
         value = evaluate(node, module)

@@ -7,6 +7,7 @@ from crosscast_migrate.models.tables import (
     FitMethods,
     ModelReading,
     ModelTables,
+    PipelineReading,
     ScriptReading,
 )
 from crosscast_tensorflow.models.initial_values import CLASSES, DEFAULTS, NAMES
@@ -45,9 +46,35 @@ MODELS = ModelTables(
     library=LIBRARY,
     encoders=(EncoderLibrary(package="transformers", prefix="TF"),),
     fitting=FitMethods(
-        package="keras", compiles="compile", fits="fit", class_weights="class_weight"
+        package="keras",
+        compiles="compile",
+        fits="fit",
+        class_weights="class_weight",
+        rows=("x", "y"),
+        others="validation_data",
+        refused=frozenset(
+            {"sample_weight", "validation_split", "steps_per_epoch", "initial_epoch"}
+        ),
     ),
     script=ScriptReading(
+        arrays={
+            "tensorflow.cast": "np.asarray",
+            "tensorflow.constant": "np.asarray",
+            "tensorflow.convert_to_tensor": "np.asarray",
+            "tensorflow.float32": "np.float32",
+            "tensorflow.int32": "np.int32",
+            "tensorflow.int64": "np.int64",
+        },
+        pipelines=PipelineReading(
+            begins=frozenset({"tensorflow.data.Dataset.from_tensor_slices"}),
+            same=frozenset({"prefetch", "cache", "with_options"}),
+            batches="batch",
+            shuffles="shuffle",
+            buffer="buffer_size",
+            reshuffles="reshuffle_each_iteration",
+            repeats="repeat",
+            maps="map",
+        ),
         left_behind={
             "checkpoints": r"keras\.callbacks\.(?:ModelCheckpoint|BackupAndRestore)"
             r"|tensorflow\.train\.(?:Checkpoint|CheckpointManager)"
