@@ -29,7 +29,7 @@ from crosscast_migrate.models.installed import model_problems
 from crosscast_migrate.other_steps import other_steps, with_sums
 from crosscast_migrate.own_model import FACTORY, FILE, TEST_FILE, stub, stub_test
 from crosscast_migrate.own_rows import FILE as ROWS_FILE
-from crosscast_migrate.own_rows import CarriedRows, carried_rows
+from crosscast_migrate.own_rows import CarriedRows, RowNames, carried_rows
 from crosscast_migrate.run_length import epochs_of, with_length
 from crosscast_migrate.spared_weights import spared_weights
 from crosscast_migrate.summed_losses import CarriedSum, carried_sum, label_names
@@ -264,9 +264,14 @@ def _model_of(lifted: Lifted, fields: Mapping[str, Filled]) -> CarriedModel | No
     if fields["model.kind"].how != "assumed":
         return None
     subject = lifted.analysis.subject
-    words = [fact.value for fact in subject.profile if fact.field == "framework" and fact.known]
-    framework = backend_for(str(words[0]) if words else UNSAID)
-    return carried_model(subject.program, subject.steps, framework)
+    return carried_model(subject.program, subject.steps, _framework_of(lifted))
+
+
+def _framework_of(lifted: Lifted) -> str:
+    """Return the backend of the framework of a source."""
+    profile = lifted.analysis.subject.profile
+    words = [fact.value for fact in profile if fact.field == "framework" and fact.known]
+    return backend_for(str(words[0]) if words else UNSAID)
 
 
 def _loss_of(
@@ -300,12 +305,21 @@ def _rows_of(
     subject, network = lifted.analysis.subject, model.network
     inputs = network.inputs if network is not None else ("x",)
     classes = fields["loss.kind"].value == "cross_entropy"
-    count = model.losses.count if model.losses is not None else 1
+    losses = model.losses
+    count = losses.count if losses is not None else 1
+    keys = losses.labels if losses is not None else ()
+    by_name = losses is not None and losses.by_name
+    names = RowNames(
+        inputs=inputs,
+        labels=label_names(count),
+        keys=keys if by_name else (),
+        unplaced=() if by_name else keys,
+    )
     return carried_rows(
         subject.program,
         subject.steps,
-        inputs,
-        label_names(count),
+        _framework_of(lifted),
+        names,
         classes=classes,
         ignored=ignored,
     )

@@ -7,11 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast_migrate.copied_code import ForeignError
+from crosscast_migrate.models.installed import model_tables
 from crosscast_reading.pysource.programs.evaluate import evaluate
-from crosscast_reading.pysource.syntax.nodes import names_in
+from crosscast_reading.pysource.syntax.nodes import identifier, names_in
+from crosscast_reading.readers.python.library_calls import canonical
 from crosscast_reading.readers.python.loss_kinds import loss_of_call, loss_of_value
 
 if TYPE_CHECKING:
+    from crosscast_migrate.models.uses import Use
     from crosscast_reading.pysource.programs.module import Module
     from crosscast_reading.trainstep.events import TrainingStep
 
@@ -29,16 +32,27 @@ _SMOOTHED = "label_smooth"
 
 def batch_loops(steps: Sequence[TrainingStep]) -> Iterator[tuple[ast.For, list[str], Module]]:
     """Yield the loops over batches with the names of the arrays of a batch."""
+    for loop, target, module in _targets(steps):
+        parts = target.elts if isinstance(target, ast.Tuple) else []
+        yield loop, [part.id for part in parts if isinstance(part, ast.Name)], module
+
+
+def batch_targets(steps: Sequence[TrainingStep]) -> Iterator[ast.expr]:
+    """Yield what the loops over batches assign a batch to."""
+    yield from (target for _, target, _ in _targets(steps))
+
+
+def _targets(steps: Sequence[TrainingStep]) -> Iterator[tuple[ast.For, ast.expr, Module]]:
     for step in steps:
         for event in step.of("backward"):
             loop = event.loops[-1].node if event.loops else None
             if isinstance(loop, ast.For):
-                target = loop.target
-                if isinstance(target, ast.Tuple) and isinstance(target.elts[-1], ast.Tuple):
-                    target = target.elts[-1]  # of enumerate()
-                parts = target.elts if isinstance(target, ast.Tuple) else []
-                names = [part.id for part in parts if isinstance(part, ast.Name)]
-                yield loop, names, module_of(event.module, loop)
+                target, over = loop.target, loop.iter
+                counted = isinstance(over, ast.Call) and identifier(over.func) == "enumerate"
+                if isinstance(target, ast.Tuple):
+                    inner = target.elts[-1]  # of enumerate()
+                    target = inner if isinstance(inner, ast.Tuple) or counted else target
+                yield loop, target, module_of(event.module, loop)
 
 
 def check_order(steps: Sequence[TrainingStep]) -> None:
@@ -56,17 +70,37 @@ def check_order(steps: Sequence[TrainingStep]) -> None:
                     raise ForeignError(reason, module.span(loop.target))
 
 
-def computed(steps: Sequence[TrainingStep]) -> Iterator[str]:
-    """Yield the computations of loops on the arrays of a batch for their model and their loss."""
+def computed(steps: Sequence[TrainingStep], uses: Sequence[Use]) -> Iterator[str]:
+    """Yield what loops, and functions with their model, compute of a batch before the training."""
     yield from _given(steps)
-    for loop, names, module in batch_loops(steps):
-        yield from _of_inputs(loop, names, module)
+    for body, names, module in (*batch_loops(steps), *_functions(steps, uses)):
+        yield from _of_inputs(body, names, module)
         if names:
-            texts = _of_labels(loop, names[-1], module)
+            texts = _of_labels(body, names[-1], module)
             yield from (f"the loss takes {t}: let the labels of your rows be so" for t in texts)
 
 
-def _of_inputs(loop: ast.For, names: Sequence[str], module: Module) -> Iterator[str]:
+def _functions(
+    steps: Sequence[TrainingStep], uses: Sequence[Use]
+) -> Iterator[tuple[ast.FunctionDef, list[str], Module]]:
+    """Yield the functions that call the model, with the parameters that are arrays of a batch."""
+    loops = [loop for loop, _, _ in batch_loops(steps)]
+    for use in uses:
+        function = use.module.enclosing(use.call, ast.FunctionDef) if use.call else None
+        if isinstance(function, ast.FunctionDef) and not any(
+            loop in set(ast.walk(function)) for loop in loops
+        ):
+            given = use.call.args if use.call is not None else []
+            inputs = {name for argument in given for name in names_in(argument)}
+            parameters = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+            first = next((p for p, name in enumerate(parameters) if name in inputs), None)
+            if first is not None:
+                yield function, parameters[first:], use.module
+
+
+def _of_inputs(
+    loop: ast.For | ast.FunctionDef, names: Sequence[str], module: Module
+) -> Iterator[str]:
     for statement in loop.body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in names[
@@ -87,7 +121,7 @@ def _given(steps: Sequence[TrainingStep]) -> Iterator[str]:
                     yield f"the model gets {text}: let your rows be prepared so"
 
 
-def _of_labels(loop: ast.For, labels: str, module: Module) -> Iterator[str]:
+def _of_labels(loop: ast.For | ast.FunctionDef, labels: str, module: Module) -> Iterator[str]:
     """Yield the values that the loss of a loop takes for labels, where they are not the labels."""
     plain, changed = {labels}, dict[str, str]()
     for node in (inner for statement in loop.body for inner in ast.walk(statement)):
@@ -106,10 +140,11 @@ def _of_labels(loop: ast.For, labels: str, module: Module) -> Iterator[str]:
 
 
 def _is_loss(node: ast.Call, module: Module) -> bool:
-    loss = loss_of_call(module.call(node))
+    name, loss = canonical(module.call(node).name), loss_of_call(module.call(node))
     if loss is None:
         loss = loss_of_value(evaluate(node.func, module), node.func, module)
-    return bool(loss.kind or loss.named)
+    rows = (tables.reading.row_losses for tables in model_tables().values() if tables.reading)
+    return bool(loss.kind or loss.named) or any(name in each for each in rows)
 
 
 def _is_plain(node: ast.expr, labels: set[str]) -> bool:

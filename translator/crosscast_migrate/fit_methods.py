@@ -71,6 +71,11 @@ def fits_of(program: Program) -> Iterator[Fit]:
     yield from (Fit(call, methods) for call, methods in _calls(program, lambda each: each.fits))
 
 
+def compiled_of(program: Program) -> Iterator[Call]:
+    """Yield the calls that give a model of a library its losses."""
+    yield from (call for call, _ in _calls(program, lambda each: each.compiles))
+
+
 def with_class_weights(program: Program, fields: Mapping[str, Filled]) -> dict[str, Filled]:
     """Return fields with the weights of classes that `fit` is given; its loss is a mean of rows."""
     result = dict(fields)

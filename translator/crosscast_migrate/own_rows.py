@@ -16,10 +16,10 @@ from crosscast_migrate.array_rows import array_function
 from crosscast_migrate.batch_loops import check_order, computed
 from crosscast_migrate.copied_code import Copied, ForeignError, copied
 from crosscast_migrate.models.installed import model_tables
-from crosscast_migrate.row_feeds import class_of, feeds_of
+from crosscast_migrate.models.uses import uses_of
+from crosscast_migrate.row_feeds import UNSEEN, class_of, feeds_of
 from crosscast_migrate.written_code import written_text
 from crosscast_reading.lift.recipe_draft import Filled
-from crosscast_reading.pysource.libraries.packages import package_of_name
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known, Value
 
@@ -80,11 +80,36 @@ class CarriedRows:
         return {"data.shuffle": Filled(value=self.shuffle, places=places)}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowNames:
+    """What the arrays of a row are called."""
+
+    inputs: Sequence[str]
+    """Of the model."""
+    labels: Sequence[str] = ("labels",)
+    """In the new script; they stand behind the inputs."""
+    keys: Sequence[str] = ()
+    """Of the labels in the source, if it names them."""
+    unplaced: Sequence[str] = ()
+    """Labels whose place in a row is not seen, as the source writes them."""
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Names of all arrays in the new script."""
+        return (*self.inputs, *self.labels)
+
+    def check(self) -> None:
+        """Raise an error if it is not certain which array is which."""
+        if len(self.unplaced) > 1:
+            reason = f"which arrays of a row {', '.join(self.unplaced)} are is not seen"
+            raise ForeignError(reason)
+
+
 def carried_rows(
     program: Program,
     steps: Sequence[TrainingStep],
-    inputs: Sequence[str],
-    labels: Sequence[str] = ("labels",),
+    framework: str,
+    names: RowNames,
     *,
     classes: bool,
     ignored: float | None = None,
@@ -94,12 +119,15 @@ def carried_rows(
     Args:
         program: the program.
         steps: its training steps.
-        inputs: names of the inputs of its model.
-        labels: names that the arrays with labels get, which stand behind the inputs.
+        framework: the backend of its framework.
+        names: of the arrays of a row.
         classes: whether the labels are classes.
         ignored: the label that counts for nothing in the source, if it is not -100.
     """
-    undone = tuple(dict.fromkeys(computed(steps)))
+    tables = model_tables().get(framework)
+    reading = tables.reading if tables is not None else None
+    uses = list(uses_of(program, steps, reading)) if reading is not None else []
+    undone = tuple(dict.fromkeys(computed(steps, uses)))
     try:
         check_order(steps)
         feeds = feeds_of(program, steps)
@@ -107,41 +135,34 @@ def carried_rows(
         return CarriedRows(reason=error.reason, place=error.span)
     train = feeds.train
     if train is None:
-        return CarriedRows(reason="the class of the rows is not seen", undone=undone)
+        return CarriedRows(reason=UNSEEN, undone=undone)
+    column_of = tables.title if tables and tables.script.class_columns and classes else ""
     try:
         if train.reason:
             raise ForeignError(train.reason, train.place)
-        names = [*inputs, *labels]
-        rows = _written(train, feeds.other, names, classes=classes, ignored=ignored)
+        names.check()
+        number = int(ignored) if classes and ignored is not None else None
+        rows = _written(train, feeds.other, names, ignored=number, column_of=column_of)
         return replace(rows, undone=(*undone, *rows.undone))
     except ForeignError as error:
         place = error.span or train.place
         return CarriedRows(reason=error.reason, place=place, shuffle=train.shuffle, undone=undone)
 
 
-def _column_of(feed: Feed) -> str:
-    """Return the framework whose rows have the class in an array; empty if it is a number."""
-    for tables in model_tables().values():
-        packages = {package_of_name(name) for name in tables.script.loaders}
-        if tables.script.class_columns and package_of_name(feed.call.name) in packages:
-            return tables.title
-    return ""
-
-
 def _written(
     train: Feed,
     other: Feed | None,
-    names: Sequence[str],
+    names: RowNames,
     *,
-    classes: bool,
-    ignored: float | None,
+    ignored: int | None,
+    column_of: str,
 ) -> CarriedRows:
     dataset = class_of(train.dataset)
     if dataset is None:
-        return _of_arrays(train, other, names, classes=classes, ignored=ignored)
+        return _of_arrays(train, other, names, ignored=ignored, column_of=column_of)
     node, module, scope = dataset
     assert isinstance(scope.node, ast.ClassDef)
-    by_place = _are_tuples(scope, names)
+    by_place = _are_tuples(scope, names.all)
     notes = []
     functions = [("train_rows", node, module, scope)]
     evaluated = class_of(other.dataset) if other is not None else None
@@ -165,10 +186,10 @@ def _written(
     return _file(
         train,
         notes,
-        ignored=int(ignored) if classes and ignored is not None else None,
-        column_of=_column_of(train) if classes else "",
+        ignored=ignored,
+        column_of=column_of,
         imports=code.imports,
-        names=tuple(names),
+        names=names.all,
         definitions=code.definitions,
         of_arrays=False,
         adapter=adapter,
@@ -195,10 +216,10 @@ def _file(
 def _of_arrays(
     train: Feed,
     other: Feed | None,
-    names: Sequence[str],
+    names: RowNames,
     *,
-    classes: bool,
-    ignored: float | None,
+    ignored: int | None,
+    column_of: str,
 ) -> CarriedRows:
     """Return the rows that are some arrays."""
     arrays = _ordered(train, names)
@@ -208,10 +229,10 @@ def _of_arrays(
     rows = _file(
         train,
         [*notes, *(pipeline.notes if pipeline is not None else ())],
-        ignored=int(ignored) if classes and ignored is not None else None,
-        column_of=_column_of(train) if classes else "",
+        ignored=ignored,
+        column_of=column_of,
         imports=("import numpy as np",),
-        names=tuple(names),
+        names=names.all,
         definitions=(
             array_function("train_arrays", arrays),
             array_function("eval_arrays", evaluated),
@@ -227,12 +248,23 @@ def _of_arrays(
     return replace(rows, undone=pipeline.undone if pipeline is not None else ())
 
 
-def _ordered(feed: Feed, names: Sequence[str]) -> list[str]:
+def _ordered(feed: Feed, names: RowNames) -> list[str]:
     """Return the arrays in the order of the names of a row."""
     arrays = feed.texts()
-    if len(arrays) != len(names):
-        raise ForeignError(f"a row has {len(arrays)} arrays, not {', '.join(names)}", feed.place)
-    return [text for _, text in arrays]
+    if len(arrays) != len(names.all):
+        wanted = ", ".join(names.all)
+        raise ForeignError(f"a row has {len(arrays)} arrays, not {wanted}", feed.place)
+    named = {key: text for key, text in arrays if key}
+    placed = iter([text for key, text in arrays if not key])
+    wanted_keys = [*names.inputs, *(names.keys or [""] * len(names.labels))]
+    texts = [
+        named.pop(key, None) or ("" if key in names.keys else next(placed, ""))
+        for key in wanted_keys
+    ]
+    if named or not all(texts):
+        shown = ", ".join(key for key, _ in arrays if key) or "given by place"
+        raise ForeignError(f"which arrays of a row are which is not seen: {shown}", feed.place)
+    return texts
 
 
 def _bound_names(code: Copied) -> set[str]:

@@ -71,9 +71,7 @@ def pipeline_of(node: ast.expr, module: Module) -> Pipeline | None:
     return next((pipeline for pipeline in found if pipeline is not None), None)
 
 
-def _read(
-    node: ast.expr, module: Module, reading: PipelineReading, depth: int
-) -> Pipeline | None:
+def _read(node: ast.expr, module: Module, reading: PipelineReading, depth: int) -> Pipeline | None:
     made = [(n, m) for n, m in chase(node, module) if isinstance(n, ast.Call)]
     pipelines = []
     for expression, where in made if depth else ():
@@ -193,7 +191,10 @@ def _numbers(node: ast.expr, module: Module, known: Mapping[str, str]) -> str:
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in SIGNS:
             sides = [_number(left, module), _number(right, module)]
             if sides.count("") == 1:
-                texts = [n or _numbers(side, module, known) for n, side in zip(sides, (left, right), strict=True)]
+                texts = [
+                    n or _numbers(side, module, known)
+                    for n, side in zip(sides, (left, right), strict=True)
+                ]
                 return f"({texts[0]} {SIGNS[type(operator)]} {texts[1]})"
         case ast.Call():
             cast = cast_of(node, module)

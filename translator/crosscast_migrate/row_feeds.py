@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from crosscast_migrate.array_rows import Column, Columns, array_nodes, columns_of
+from crosscast_migrate.array_rows import Columns, array_nodes, columns_of
 from crosscast_migrate.batch_loops import module_of
 from crosscast_migrate.copied_code import ForeignError
 from crosscast_migrate.fit_methods import fits_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Place = tuple[ast.expr, "Module"]
 _AROUND = frozenset({"enumerate", "tqdm", "iter", "prefetch", "prepare", "MpDeviceLoader"})
-_UNSEEN = "the class of the rows is not seen"
+UNSEEN = "the class of the rows is not seen"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ def feeds_of(program: Program, steps: Sequence[TrainingStep]) -> Feeds:
     train = next((feed for feed in pipelines if feed is not None), None)
     if train is None:
         unseen = [call for call in calls if call in all_loaders]
-        train = replace(_of_loader(unseen[0]), reason=_UNSEEN) if unseen else None
+        train = replace(_of_loader(unseen[0]), reason=UNSEEN) if unseen else None
     return Feeds(train=train)
 
 
@@ -169,7 +169,7 @@ def _of_fits(fits: Sequence[Fit]) -> Feeds:
     first = fits[0]
     train = _fed(first, first.rows)
     if train is None:
-        return Feeds(train=Feed(call=first.call, reason=_UNSEEN, shuffle=_order(first)))
+        return Feeds(train=Feed(call=first.call, reason=UNSEEN, shuffle=_order(first)))
     texts = {fit.text for fit in fits}
     if len(texts) > 1:
         reason = f"{first.methods.fits} is called with different rows"
@@ -216,8 +216,8 @@ def _fed(fit: Fit, nodes: Sequence[ast.expr]) -> Feed | None:
 def _of_one(fit: Fit, feed: Feed) -> Feed:
     """Return a pipeline that `fit` gets, which must have inputs and labels and nothing else."""
     pipeline = feed.pipeline
-    if pipeline is not None and pipeline.parts != 2 and not feed.reason:  # noqa: PLR2004 - a pair
-        weights = pipeline.parts == 3  # noqa: PLR2004 - the third are weights of rows
+    if pipeline is not None and pipeline.parts != 2 and not feed.reason:
+        weights = pipeline.parts == 3
         what = "weights of its rows" if weights else "no pair of inputs and labels"
         return replace(feed, reason=f"the data set of {fit.methods.fits} has {what}")
     return feed

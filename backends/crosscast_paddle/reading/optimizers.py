@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast_paddle.reading.decay_by_hand import DecayByHand, decay_by_hand
-from crosscast_paddle.reading.high_level import advances_by_step
 from crosscast_paddle.reading.encoder_parts import encoder_parts
+from crosscast_paddle.reading.high_level import advances_by_step
 from crosscast_paddle.reading.rates import rates
 from crosscast_paddle.reading.static import is_static
 from crosscast_paddle.reading.unseen import unseen_clips, unseen_processes

@@ -31,6 +31,28 @@ MODELS = ModelTables(
             {"tensorflow", "tensorflow.nn", "tensorflow.math", "keras.ops"}
         ),
         attends=ATTENDS,
+        means=frozenset(
+            {"tensorflow.reduce_mean", "tensorflow.math.reduce_mean", "keras.ops.mean"}
+        ),
+        row_losses={
+            "tensorflow.nn.sparse_softmax_cross_entropy_with_logits": ("cross_entropy", 1.0),
+            "tensorflow.nn.sigmoid_cross_entropy_with_logits": ("binary_cross_entropy", 1.0),
+            "keras.losses.sparse_categorical_crossentropy": ("cross_entropy", 1.0),
+            "keras.losses.binary_crossentropy": ("binary_cross_entropy", 1.0),
+            "keras.losses.mean_squared_error": ("mse", 1.0),
+            "keras.losses.mse": ("mse", 1.0),
+            "keras.losses.mean_absolute_error": ("l1", 1.0),
+        },
+        differences={
+            "tensorflow.square": "mse",
+            "tensorflow.math.square": "mse",
+            "keras.ops.square": "mse",
+            "tensorflow.abs": "l1",
+            "tensorflow.math.abs": "l1",
+            "keras.ops.abs": "l1",
+        },
+        labels_first=True,
+        pairs_columns=frozenset({"keras"}),
         ranges=frozenset({"tensorflow.range"}),
         shapes=frozenset({"tensorflow.shape", "keras.ops.shape"}),
         sequential=frozenset({"keras.Sequential", "keras.models.Sequential"}),

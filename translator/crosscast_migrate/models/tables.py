@@ -80,6 +80,16 @@ class ModelReading:
     """Functions that count as NumPy's `arange` does, under another name."""
     shapes: frozenset[str] = frozenset()
     """Functions that return the shape of a value."""
+    means: frozenset[str] = frozenset()
+    """Functions that take the mean of all numbers of a value."""
+    row_losses: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+    """Functions that give a loss for every row or number, to its kind and a factor."""
+    differences: Mapping[str, str] = field(default_factory=dict)
+    """Functions of a difference to the kind of loss that their mean is."""
+    labels_first: bool = False
+    """Whether losses take labels and then outputs."""
+    pairs_columns: frozenset[str] = frozenset()
+    """Packages whose losses take one number in a column of its own as that number."""
     differentiates: frozenset[str] = frozenset()
     """Functions that return the derivative of a function, whose first parameter is the model."""
     adds_in_place: bool = False

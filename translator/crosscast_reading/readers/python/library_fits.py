@@ -20,7 +20,13 @@ _HARMLESS = frozenset(
     {
         *("ModelCheckpoint", "EarlyStopping", "TensorBoard", "CSVLogger", "TerminateOnNaN"),
         *("ProgbarLogger", "History", "RemoteMonitor", "BackupAndRestore", "BaseLogger"),
-        *("VisualDL", "TqdmCallback", "WandbCallback", "WandbMetricsLogger", "WandbModelCheckpoint"),
+        *(
+            "VisualDL",
+            "TqdmCallback",
+            "WandbCallback",
+            "WandbMetricsLogger",
+            "WandbModelCheckpoint",
+        ),
         *("BroadcastGlobalVariablesCallback", "MetricAverageCallback"),
     }
 )

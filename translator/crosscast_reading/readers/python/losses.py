@@ -36,9 +36,7 @@ def losses_of(step: TrainingStep, reader: str) -> Iterator[Fact]:
     yield from _facts(losses, reader)
 
 
-def compiled_losses(
-    calls: Iterator[Call], reader: str, method: str = "compile"
-) -> Iterator[Fact]:
+def compiled_losses(calls: Iterator[Call], reader: str, method: str = "compile") -> Iterator[Fact]:
     """Yield the facts about the losses that a method like `compile` of Keras' models is given."""
     losses: list[Found] = []
     for call in calls:
