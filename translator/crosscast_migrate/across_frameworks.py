@@ -321,6 +321,7 @@ def _rows_of(
         _framework_of(lifted),
         names,
         classes=classes,
+        single=losses is None and not classes and network is not None and network.is_single,
         ignored=ignored,
     )
 

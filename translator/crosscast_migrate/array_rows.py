@@ -15,7 +15,7 @@ from crosscast.emit.render import py_literal
 from crosscast_migrate.changed_values import changed_in_place
 from crosscast_migrate.copied_code import ForeignError
 from crosscast_migrate.models.installed import scripts
-from crosscast_reading.pysource.names.containers import chase
+from crosscast_reading.pysource.names.containers import chase, definitions
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.python.library_calls import canonical
@@ -140,6 +140,8 @@ def _text(node: ast.expr, module: Module, depth: int) -> str:
                 values = [e for e in origins if not isinstance(e[0], ast.Name | ast.Attribute)]
                 if len(values) == 1:
                     return _text(*values[0], depth - 1)
+                if not origins:
+                    return _text(*_unpacked(node, module), depth - 1)
             case ast.Subscript(value=base, slice=key):
                 return f"{inner(base)}[{_key(key, module)}]"
             case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() as op):
@@ -150,6 +152,21 @@ def _text(node: ast.expr, module: Module, depth: int) -> str:
         if isinstance(value, Known) and isinstance(value.value, int | float | str):
             return py_literal(value.value)
     raise ForeignError(f"the rows need {module.text(node)[:60]}", module.span(node))
+
+
+def _unpacked(node: ast.expr, module: Module) -> tuple[ast.expr, Module]:
+    """Return the part of a tuple that is assigned to a name: `x, y = data["x"], data["y"]`."""
+    bindings = definitions(node, module)
+    whole = bindings[0].value if len(bindings) == 1 and bindings[0].kind == "assign" else None
+    for place in bindings[0].path if whole is not None else ():
+        if not isinstance(whole, ast.Tuple) or place >= len(whole.elts):
+            break
+        whole = whole.elts[place]
+    else:
+        if whole is not None and whole is not node:
+            return whole, bindings[0].module
+    shown = whole if whole is not None else node
+    raise ForeignError(f"the rows need {module.text(shown)[:60]}", module.span(node))
 
 
 def _key(node: ast.expr, module: Module) -> str:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from crosscast_reading.trainstep.events import TrainingStep
 
 Place = tuple[ast.expr, "Module"]
-_CASTS = frozenset({"to", "cuda", "float", "long", "astype", "cast", "asarray"})
-"""Functions and methods that leave the numbers of labels as they are."""
+_CASTS = frozenset({"to", "cuda", "float", "long", "astype", "cast"})
+"""Methods that leave the numbers of labels as they are."""
 _DEEPEST = 8
 
 
@@ -112,14 +112,15 @@ class BatchArrays:
 
 def uncast(node: ast.expr) -> ast.expr:
     """Return an expression without what changes the device and the type of its value."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr not in _CASTS or node.keywords:
-            break
-        is_function = isinstance(node.func.value, ast.Name) and node.func.attr in (
-            "cast",
-            "asarray",
-        )
-        if is_function and not node.args:
-            break
-        node = node.args[0] if is_function else node.func.value
-    return node
+    while True:
+        match node:
+            case ast.Call(func=ast.Attribute(attr="asarray"), args=[inner], keywords=[]):
+                node = inner
+            case ast.Call(func=ast.Attribute(attr="cast"), args=[inner, _], keywords=[]):
+                node = inner
+            case ast.Call(func=ast.Attribute(value=inner, attr=method), keywords=[]) if (
+                method in _CASTS
+            ):
+                node = inner
+            case _:
+                return node

@@ -269,12 +269,8 @@ class _Terms:
         given |= dict(zip(pair, node.args, strict=False))
         output = next((given[word] for word in given if word in _OUTPUTS), None)
         target = next((given[word] for word in given if word in _LABELS), None)
-        if (
-            output is None
-            or target is None
-            or not set(given) <= words
-            or len(node.args) > len(pair)
-        ):
+        plain = set(given) <= words and len(node.args) <= len(pair)
+        if output is None or target is None or not plain:
             return None
         package = canonical(module.call(node).name).partition(".")[0]
         pairing = self._reading.pairs_columns

@@ -112,6 +112,7 @@ def carried_rows(
     names: RowNames,
     *,
     classes: bool,
+    single: bool = False,
     ignored: float | None = None,
 ) -> CarriedRows:
     """Return the rows that a program trains on. Never raises.
@@ -122,6 +123,7 @@ def carried_rows(
         framework: the backend of its framework.
         names: of the arrays of a row.
         classes: whether the labels are classes.
+        single: whether the model gives one number for every row, against one label.
         ignored: the label that counts for nothing in the source, if it is not -100.
     """
     tables = model_tables().get(framework)
@@ -142,7 +144,14 @@ def carried_rows(
             raise ForeignError(train.reason, train.place)
         names.check()
         number = int(ignored) if classes and ignored is not None else None
-        rows = _written(train, feeds.other, names, ignored=number, column_of=column_of)
+        rows = _written(
+            train,
+            feeds.other,
+            names,
+            ignored=number,
+            column_of=column_of,
+            as_column=single and reading is not None and bool(reading.pairs_columns),
+        )
         return replace(rows, undone=(*undone, *rows.undone))
     except ForeignError as error:
         place = error.span or train.place
@@ -156,10 +165,13 @@ def _written(
     *,
     ignored: int | None,
     column_of: str,
+    as_column: bool,
 ) -> CarriedRows:
     dataset = class_of(train.dataset)
     if dataset is None:
-        return _of_arrays(train, other, names, ignored=ignored, column_of=column_of)
+        return _of_arrays(
+            train, other, names, ignored=ignored, column_of=column_of, as_column=as_column
+        )
     node, module, scope = dataset
     assert isinstance(scope.node, ast.ClassDef)
     by_place = _are_tuples(scope, names.all)
@@ -188,6 +200,7 @@ def _written(
         notes,
         ignored=ignored,
         column_of=column_of,
+        as_column=as_column,
         imports=code.imports,
         names=names.all,
         definitions=code.definitions,
@@ -220,6 +233,7 @@ def _of_arrays(
     *,
     ignored: int | None,
     column_of: str,
+    as_column: bool,
 ) -> CarriedRows:
     """Return the rows that are some arrays."""
     arrays = _ordered(train, names)
@@ -231,6 +245,7 @@ def _of_arrays(
         [*notes, *(pipeline.notes if pipeline is not None else ())],
         ignored=ignored,
         column_of=column_of,
+        as_column=as_column,
         imports=("import numpy as np",),
         names=names.all,
         definitions=(
@@ -256,11 +271,10 @@ def _ordered(feed: Feed, names: RowNames) -> list[str]:
         raise ForeignError(f"a row has {len(arrays)} arrays, not {wanted}", feed.place)
     named = {key: text for key, text in arrays if key}
     placed = iter([text for key, text in arrays if not key])
-    wanted_keys = [*names.inputs, *(names.keys or [""] * len(names.labels))]
-    texts = [
-        named.pop(key, None) or ("" if key in names.keys else next(placed, ""))
-        for key in wanted_keys
-    ]
+    texts = []
+    for key in (*names.inputs, *(names.keys or [""] * len(names.labels))):
+        text = named.pop(key, "")
+        texts.append(text or ("" if key in names.keys else next(placed, "")))
     if named or not all(texts):
         shown = ", ".join(key for key, _ in arrays if key) or "given by place"
         raise ForeignError(f"which arrays of a row are which is not seen: {shown}", feed.place)

@@ -191,11 +191,11 @@ def _numbers(node: ast.expr, module: Module, known: Mapping[str, str]) -> str:
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in SIGNS:
             sides = [_number(left, module), _number(right, module)]
             if sides.count("") == 1:
-                texts = [
-                    n or _numbers(side, module, known)
-                    for n, side in zip(sides, (left, right), strict=True)
-                ]
-                return f"({texts[0]} {SIGNS[type(operator)]} {texts[1]})"
+                first, second = (
+                    number or _numbers(side, module, known)
+                    for number, side in zip(sides, (left, right), strict=True)
+                )
+                return f"({first} {SIGNS[type(operator)]} {second})"
         case ast.Call():
             cast = cast_of(node, module)
             if cast is not None:

@@ -67,10 +67,8 @@ def _fitted(call: Call) -> Iterator[Fact]:
             writer.say("accumulation.loss_divided", "no", place)
     if not _has_loader(call):
         writer.number("batch.micro_batch_size", call.argument("batch_size", Known(1)), place)
-        for argument, field, usual in (
-            ("drop_last", "batch.drop_last", False),
-            ("shuffle", FIELD, True),
-        ):
+        usually = (("drop_last", "batch.drop_last", False), ("shuffle", FIELD, True))
+        for argument, field, usual in usually:
             said = content(call.argument(argument, Known(usual)))
             if isinstance(said, bool):
                 writer.say(field, "yes" if said else "no", place)

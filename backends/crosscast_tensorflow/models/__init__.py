@@ -87,6 +87,7 @@ MODELS = ModelTables(
             "tensorflow.int32": "np.int32",
             "tensorflow.int64": "np.int64",
         },
+        class_columns=True,
         pipelines=PipelineReading(
             begins=frozenset({"tensorflow.data.Dataset.from_tensor_slices"}),
             same=frozenset({"prefetch", "cache", "with_options"}),

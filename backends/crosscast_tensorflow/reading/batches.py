@@ -58,9 +58,8 @@ def _of_pipeline(writer: FactWriter, program: Program) -> None:
     """Record the size of the batches of the pipeline that a program trains on, if it is certain."""
     if any(_DIVIDED.fullmatch(name) for name, _ in calls_of(program)):
         return  # its batches are divided among devices
-    batches = {
-        call.node: call for node, where in _trained_on(program) for call in _batches(node, where)
-    }
+    trained = (call for each in _trained_on(program) for call in _batches(*each))
+    batches = {call.node: call for call in trained}
     if len(batches) != 1:
         return
     (call,) = batches.values()
@@ -96,9 +95,8 @@ def _trained_on(program: Program) -> Iterator[tuple[ast.expr, Module]]:
 
 def _batches(node: ast.expr, module: Module) -> Iterator[Call]:
     """Yield the calls of `batch` in a pipeline that begins with a function of tf.data."""
-    calls = [
-        where.call(each) for each, where in made_of(node, module) if isinstance(each, ast.Call)
-    ]
+    made = made_of(node, module)
+    calls = [where.call(each) for each, where in made if isinstance(each, ast.Call)]
     if any(_BEGINS.fullmatch(name) for call in calls for name in call.names):
         yield from (call for call in calls if call.method == "batch")
 

@@ -20,13 +20,8 @@ _HARMLESS = frozenset(
     {
         *("ModelCheckpoint", "EarlyStopping", "TensorBoard", "CSVLogger", "TerminateOnNaN"),
         *("ProgbarLogger", "History", "RemoteMonitor", "BackupAndRestore", "BaseLogger"),
-        *(
-            "VisualDL",
-            "TqdmCallback",
-            "WandbCallback",
-            "WandbMetricsLogger",
-            "WandbModelCheckpoint",
-        ),
+        *("TqdmCallback", "WandbCallback", "WandbMetricsLogger", "WandbModelCheckpoint"),
+        *("VisualDL",),
         *("BroadcastGlobalVariablesCallback", "MetricAverageCallback"),
     }
 )
