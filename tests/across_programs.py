@@ -1,17 +1,19 @@
 """Programs as people publish them, which are carried whole, and data for them.
 
-Those of PyTorch stand here, the others in `across_fits.md`. Each makes 20 updates of 8 rows. The file is read by the tests of migrations and by those that run
-the programs and their migrations.
+Those of PyTorch stand here, the others in `across_fits.md`. Each makes 20 updates of 8 rows. The
+file is read by the tests of migrations and by those that run the programs and their migrations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from crosscast.messages.source import Source
+from crosscast_migrate.across_frameworks import CrossMigration, migrate_across
 from program_files import entries_of
 
 UPDATES = 20
@@ -29,6 +31,13 @@ class Program:
     text: str
     framework: str = "torch"
     data: Mapping[str, Mapping[str, Kind]] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """What its user says with `--set`, beside the length."""
+
+    def migrated(self, targets: Sequence[str]) -> CrossMigration:
+        """Return what becomes of it in other frameworks."""
+        settings = {"schedule.total_steps": UPDATES, **self.settings}
+        return migrate_across([Source("train.py", self.text)], targets, settings=settings)
 
     def prepared(self, folder: Path) -> None:
         """Write the program and its data."""

@@ -1,7 +1,8 @@
 """Train a program and what it was migrated to, from the same weights; print every loss.
 
 Arguments: `source`, a folder with folders of programs, and their framework; or the framework of
-the new scripts and that folder. A program's folder has `weights.npz` with weights by neutral names, see `carried_weights`.
+the new scripts and that folder. A program's folder has `weights.npz` with weights by neutral names,
+see `carried_weights`.
 """
 
 from __future__ import annotations
@@ -83,7 +84,6 @@ def of_source(folder: Path, framework: str) -> list[float]:
 
     def filled(model: Any) -> None:
         fill(getattr(model, "network", model), framework, weights_in(folder))
-
 
     watch = types.ModuleType("watch")
     vars(watch).update(filled=filled, losses=LOSSES)

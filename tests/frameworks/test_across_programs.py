@@ -10,8 +10,6 @@ import pytest
 from across_programs import PROGRAMS, UPDATES, scaled
 from carried_models import weights_of
 from crosscast.messages.output import write_files
-from crosscast.messages.source import Source
-from crosscast_migrate.across_frameworks import migrate_across
 from frameworks.subprocesses import TESTS, run_python
 from tiers import Lazy, cases
 
@@ -44,9 +42,7 @@ def folders(root: Path) -> Lazy[str, Path]:
             place = root / framework / program.name
             place.mkdir(parents=True)
             program.prepared(place)
-            length = {"schedule.total_steps": UPDATES}
-            source = Source("train.py", program.text)
-            across = migrate_across([source], FRAMEWORKS, settings=length)
+            across = program.migrated(FRAMEWORKS)
             assert across.model is not None
             assert across.model.network is not None
             weights = scaled(weights_of(across.model.network))
