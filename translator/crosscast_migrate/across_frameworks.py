@@ -20,7 +20,7 @@ from crosscast.targets.backend import find_target
 from crosscast_migrate.bugs import Fate, changed, diagnostics_of, fates_of
 from crosscast_migrate.carried_model import CarriedModel, OwnModelText, carried_model, model_text
 from crosscast_migrate.encoders import Encoder, encoder_of
-from crosscast_migrate.fit_methods import phases, with_class_weights
+from crosscast_migrate.fit_methods import phases, with_added_losses, with_class_weights
 from crosscast_migrate.label_axes import with_labels
 from crosscast_migrate.left_open import to_fill_in, undone
 from crosscast_migrate.losses import FILE as LOSS_FILE
@@ -157,7 +157,8 @@ def migrate_across(
         )
         model = replace(model, network=network)
     program = lifted.analysis.subject.program
-    fields = with_sums(program, with_class_weights(program, fields))
+    fields = with_added_losses(program, with_class_weights(program, fields))
+    fields = with_sums(program, fields)
     own_models = _own_models(model, targets)
     fields = with_length(_with_settings(fields, settings or {}), epochs_of(lifted))
     fields = _for_targets(fields, targets, model, own_models)

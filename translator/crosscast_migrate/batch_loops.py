@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from crosscast_migrate.copied_code import ForeignError
 from crosscast_migrate.models.installed import model_tables
 from crosscast_reading.pysource.programs.evaluate import evaluate
-from crosscast_reading.pysource.syntax.nodes import identifier, names_in
+from crosscast_reading.pysource.syntax.nodes import identifier, names_in, walk
 from crosscast_reading.readers.python.library_calls import canonical
 from crosscast_reading.readers.python.loss_kinds import loss_of_call, loss_of_value
 
@@ -22,6 +22,7 @@ _SAME = frozenset(
     {
         *("to", "cuda", "cpu", "float", "long", "int", "type", "astype", "cast", "contiguous"),
         *("detach", "clone", "double", "half", "to_tensor", "as_tensor", "tensor", "Variable"),
+        "asarray",
         *("flatten", "ravel"),
     }
 )
@@ -73,8 +74,9 @@ def check_order(steps: Sequence[TrainingStep]) -> None:
 def computed(steps: Sequence[TrainingStep], uses: Sequence[Use]) -> Iterator[str]:
     """Yield what loops, and functions with their model, compute of a batch before the training."""
     yield from _given(steps)
+    given = {name for use in uses if use.call for node in use.call.args for name in names_in(node)}
     for body, names, module in (*batch_loops(steps), *_functions(steps, uses)):
-        yield from _of_inputs(body, names, module)
+        yield from _of_inputs(body, names, given, module)
         if names:
             texts = _of_labels(body, names[-1], module)
             yield from (f"the loss takes {t}: let the labels of your rows be so" for t in texts)
@@ -87,26 +89,33 @@ def _functions(
     loops = [loop for loop, _, _ in batch_loops(steps)]
     for use in uses:
         function = use.module.enclosing(use.call, ast.FunctionDef) if use.call else None
-        if isinstance(function, ast.FunctionDef) and not any(
-            loop in set(ast.walk(function)) for loop in loops
-        ):
-            given = use.call.args if use.call is not None else []
-            inputs = {name for argument in given for name in names_in(argument)}
-            parameters = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
-            first = next((p for p, name in enumerate(parameters) if name in inputs), None)
-            if first is not None:
-                yield function, parameters[first:], use.module
+        if use.call is None or not isinstance(function, ast.FunctionDef):
+            continue
+        nodes = list(walk(function))
+        if any(loop in nodes for loop in loops):
+            continue
+        inputs = {name for argument in use.call.args for name in names_in(argument)}
+        for node in nodes:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in inputs:
+                    inputs |= names_in(value)
+        parameters = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+        first = next((p for p, name in enumerate(parameters) if name in inputs), None)
+        if first is not None:
+            yield function, parameters[first:], use.module
 
 
 def _of_inputs(
-    loop: ast.For | ast.FunctionDef, names: Sequence[str], module: Module
+    body: ast.For | ast.FunctionDef, names: Sequence[str], given: set[str], module: Module
 ) -> Iterator[str]:
-    for statement in loop.body:
+    """Yield what is computed of the inputs, under their names or others that the model is given."""
+    for statement in (inner for outer in body.body for inner in walk(outer)):
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in names[
-                :-1
-            ] or isinstance(value, ast.BinOp):
-                if name in names and name in names_in(value) and not _is_plain(value, {name}):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                own = name in names and name in names_in(value)
+                own = own and (name in names[:-1] or isinstance(value, ast.BinOp))
+                other = name in given - set(names) and bool(names_in(value) & set(names[:-1]))
+                if (own or other) and not _is_plain(value, set(names)):
                     text = module.text(statement)[:60]
                     yield f"the loop computes {text}: do it in the class of your rows"
 

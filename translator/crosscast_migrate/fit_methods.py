@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.program import Program
 
 _WEIGHTS = "loss.class_weights"
+_BATCHES = ("batch_size", "shuffle", "drop_last")
+"""Arguments that say which rows make a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,9 @@ class Fit:
 
     @property
     def text(self) -> str:
-        """The rows as they are written."""
-        return ", ".join(self.call.module.text(node) for node in self.rows)
+        """The rows and their batches, as they are written."""
+        nodes = (self.given.get(name) for name in (*self.methods.rows, *_BATCHES))
+        return ", ".join(self.call.module.text(node) if node is not None else "" for node in nodes)
 
 
 def _is_given(node: ast.expr) -> bool:
@@ -109,6 +112,18 @@ def _weights(value: object) -> list[float]:
     if all(isinstance(n, int | float) and n > 0 for n in numbers):
         return [float(n) for n in numbers if isinstance(n, int | float)]
     return []
+
+
+def with_added_losses(program: Program, fields: Mapping[str, Filled]) -> dict[str, Filled]:
+    """Return fields with an open loss where `fit` adds others to it: those of `add_loss`."""
+    result, kind = dict(fields), fields.get("loss.kind")
+    names = {fit.methods.adds for fit in fits_of(program)} - {""}
+    added = [call for call in program.calls() if call.method in names]
+    if added and kind is not None:
+        places = (added[0].module.span(added[0].node),)
+        note = f"{added[0].method} of the source adds to it"
+        result["loss.kind"] = replace(kind, how="assumed", places=places, note=note)
+    return result
 
 
 def phases(program: Program) -> list[Diagnostic]:

@@ -112,7 +112,8 @@ def _after(inner: Pipeline, call: Call, reading: PipelineReading) -> Pipeline:
     if word == reading.shuffles and not inner.is_batched:
         buffer = first if first is not None else named.get(reading.buffer)
         if buffer is None or inner.repeats:
-            raise ForeignError(f"the rows need {shown}", call.module.span(call.node))
+            before = f"{inner.repeats} before " if inner.repeats else ""
+            raise ForeignError(f"the rows need {before}{shown}", call.module.span(call.node))
         whole = _counts_rows(buffer, call.module, inner)
         notes = [] if whole else [_PARTIAL.format(text=shown)]
         again = named.get(reading.reshuffles)

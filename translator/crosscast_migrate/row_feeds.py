@@ -172,7 +172,7 @@ def _of_fits(fits: Sequence[Fit]) -> Feeds:
         return Feeds(train=Feed(call=first.call, reason=UNSEEN, shuffle=_order(first)))
     texts = {fit.text for fit in fits}
     if len(texts) > 1:
-        reason = f"{first.methods.fits} is called with different rows"
+        reason = f"{first.methods.fits} is called with different rows or batches"
         train = replace(train, reason=train.reason or reason)
     if refused := first.refused:
         name, node = refused

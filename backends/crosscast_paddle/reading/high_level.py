@@ -46,7 +46,10 @@ class PaddleModelReader:
         for call in prepared:
             if content(call.argument("amp_configs", Known(None))) is not None:
                 reason = "amp_configs is not read"
-                yield unknown("precision.compute_dtype", reason, place_of(call), reader=NAME)
+                yield unknown("precision.mode", reason, place_of(call), reader=NAME)
+        for _, call in matching(program, _SCHEDULES):
+            reason = f"{call.module.text(call.node)[:60]} is not read"
+            yield unknown("schedule.stepped_per", reason, place_of(call), reader=NAME)
         yield from _fitted(fits[0])
 
 

@@ -74,6 +74,7 @@ MODELS = ModelTables(
         class_weights="class_weight",
         rows=("x", "y"),
         others="validation_data",
+        adds="add_loss",
         refused=frozenset(
             {"sample_weight", "validation_split", "steps_per_epoch", "initial_epoch"}
         ),

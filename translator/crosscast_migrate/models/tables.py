@@ -274,6 +274,8 @@ class FitMethods:
     """Arguments of `fits` with the rows: a data set, or arrays of inputs and of labels."""
     others: str = ""
     """The argument of `fits` with the rows for evaluation."""
+    adds: str = ""
+    """The method of layers and models that adds a loss to that of `fits`."""
     shuffles: bool = True
     """Whether `fits` draws rows of arrays at random unless it is told."""
     refused: frozenset[str] = frozenset()

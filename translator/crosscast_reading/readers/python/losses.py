@@ -46,7 +46,11 @@ def compiled_losses(calls: Iterator[Call], reader: str, method: str = "compile")
         value = evaluate(node, call.module)
         if _is_nothing(value):
             continue
-        losses.append(loss_of_value(value, node, call.module))
+        loss = loss_of_value(value, node, call.module)
+        weights = call.bound().get("loss_weights")
+        if loss.kind and weights is not None and not _is_nothing(call.argument("loss_weights")):
+            loss = Found("", f"{loss.text}, {call.module.text(weights)} of it", loss.place)
+        losses.append(loss)
     yield from _facts(losses, reader)
 
 
