@@ -106,8 +106,12 @@ class BatchArrays:
         given = self._given(node, module) if kinds == {"parameter"} and depth else []
         if kinds == {"parameter"} and not given:
             return True
-        names = [(each, where) for each, where in given if isinstance(each, ast.Name)]
-        return bool(names) and all(self._is_whole(*each, depth - 1) for each in names)
+        whole = [
+            isinstance(each, ast.Dict)
+            or (isinstance(each, ast.Name) and self._is_whole(each, where, depth - 1))
+            for each, where in given
+        ]
+        return bool(whole) and all(whole)
 
 
 def uncast(node: ast.expr) -> ast.expr:

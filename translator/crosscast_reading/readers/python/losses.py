@@ -49,7 +49,7 @@ def compiled_losses(calls: Iterator[Call], reader: str, method: str = "compile")
         loss = loss_of_value(value, node, call.module)
         weights = call.bound().get("loss_weights")
         if loss.kind and weights is not None and not _is_nothing(call.argument("loss_weights")):
-            loss = Found("", f"{loss.text}, {call.module.text(weights)} of it", loss.place)
+            loss = Found("", f"loss_weights={call.module.text(weights)}, {loss.text}", loss.place)
         losses.append(loss)
     yield from _facts(losses, reader)
 
