@@ -33,7 +33,7 @@ def watch_keras() -> None:
     """Let `fit` of Keras tell the loss of every batch, not the mean of those so far."""
     import keras
 
-    class Told(keras.callbacks.Callback):
+    class Told(keras.callbacks.Callback):  # type: ignore[misc]  # it has no types
         def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
             self.model.reset_metrics()
 
@@ -48,7 +48,7 @@ def watch_paddle() -> None:
     """Let `fit` of Paddle tell the loss of every batch."""
     import paddle
 
-    class Told(paddle.callbacks.Callback):
+    class Told(paddle.callbacks.Callback):  # type: ignore[misc]  # it has no types
         def on_train_batch_end(self, step: int, logs: Any = None) -> None:
             LOSSES.append(float(logs["loss"][0]))
 

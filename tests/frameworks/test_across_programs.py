@@ -32,7 +32,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def folders(root: Path) -> Lazy[str, Path]:
+def folders(root: Path) -> Lazy[Path]:
     """Framework to a folder for every program, with data, weights, and what it was migrated to."""
 
     def made(framework: str) -> Path:
@@ -54,7 +54,7 @@ def folders(root: Path) -> Lazy[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def losses(folders: Lazy[str, Path]) -> Lazy[str, dict[str, list[float]]]:
+def losses(folders: Lazy[Path]) -> Lazy[str, dict[str, list[float]]]:
     """Framework to the losses of its programs."""
     return Lazy(lambda source: run_python(RUN, source, "source", folders[source], source))
 
@@ -65,8 +65,8 @@ def losses(folders: Lazy[str, Path]) -> Lazy[str, dict[str, list[float]]]:
 def test_every_update_is_that_of_the_original(
     source: str,
     target: str,
-    folders: Lazy[str, Path],
-    losses: Lazy[str, dict[str, list[float]]],
+    folders: Lazy[Path],
+    losses: Lazy[dict[str, list[float]]],
 ) -> None:
     found: dict[str, list[float]] = run_python(RUN, target, target, folders[source], timeout=900)
     assert found.keys() == losses[source].keys()

@@ -79,15 +79,14 @@ def columns_of(node: ast.expr, module: Module) -> Columns:
         match expression:
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 return tuple(each for part in parts for each in columns_of(part, where))
-            case ast.Dict(keys=keys, values=values) if all(
-                isinstance(key, ast.Constant) and isinstance(key.value, str) for key in keys
-            ):
-                named = zip(keys, values, strict=True)
-                return tuple(
+            case ast.Dict(keys=keys, values=values):
+                named = tuple(
                     Column(value, where, key.value)
-                    for key, value in named
-                    if isinstance(key, ast.Constant)
+                    for key, value in zip(keys, values, strict=True)
+                    if isinstance(key, ast.Constant) and isinstance(key.value, str)
                 )
+                if len(named) == len(values):
+                    return named
     return (Column(node, module),)
 
 

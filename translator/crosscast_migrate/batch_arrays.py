@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast_migrate.batch_loops import batch_targets
@@ -85,9 +85,7 @@ class BatchArrays:
                     found.add(None)
         return found.pop() if len(found) == 1 else None
 
-    def _of_parameter(
-        self, node: ast.Name, module: Module, depth: int
-    ) -> Iterable[int | str | None]:
+    def _of_parameter(self, node: ast.Name, module: Module, depth: int) -> set[int | str | None]:
         given = self._given(node, module)
         return {self.of(each, where, depth) for each, where in given} or {node.id}
 

@@ -27,6 +27,8 @@ _SAME = frozenset(
     }
 )
 """Functions and methods that leave the numbers of the labels and their order as they are."""
+Body = tuple[ast.For | ast.FunctionDef, list[str], "Module"]
+"""A loop or a function, with the names of the arrays of a batch."""
 _SMOOTHED = "label_smooth"
 """A function whose result the loss is read with."""
 
@@ -75,7 +77,8 @@ def computed(steps: Sequence[TrainingStep], uses: Sequence[Use]) -> Iterator[str
     """Yield what loops, and functions with their model, compute of a batch before the training."""
     yield from _given(steps)
     given = {name for use in uses if use.call for node in use.call.args for name in names_in(node)}
-    for body, names, module in (*batch_loops(steps), *_functions(steps, uses)):
+    bodies: list[Body] = [*batch_loops(steps), *_functions(steps, uses)]
+    for body, names, module in bodies:
         yield from _of_inputs(body, names, given, module)
         if names:
             texts = _of_labels(body, names[-1], module)

@@ -103,7 +103,8 @@ def _sum(program: Program, step: TrainingStep, event: Event, reading: ModelReadi
     order = _order(program, step, reading, reader.arrays, keys)
     if order is None:
         return None
-    terms = [replace(p.term, labels=order.index(k)) for p, k in zip(kept, keys, strict=True)]
+    places: dict[int | str | None, int] = {key: place for place, key in enumerate(order)}
+    terms = [replace(p.term, labels=places[k]) for p, k in zip(kept, keys, strict=True)]
     place = Filled(value="custom", how="derived", places=(module.span(expression),), note=NOTE)
     texts = [] if isinstance(order[0], int) else [str(key) for key in order]
     return Sum(terms=tuple(terms), place=place, labels=tuple(texts))

@@ -194,9 +194,9 @@ def _order(fit: Fit) -> bool | None:
 def _fed(fit: Fit, nodes: Sequence[ast.expr]) -> Feed | None:
     """Return the rows in the arguments of `fit`; None if they are not seen."""
     module = fit.call.module
-    first, *rest = nodes or [None]
-    if first is None:
+    if not nodes:
         return None
+    first, *rest = nodes
     if not rest:
         for call in _calls(first, module):
             if any(name in script.loaders for script in scripts() for name in call.names):

@@ -91,7 +91,7 @@ def functional(
     several = several if isinstance(several, list) else [several]
     tensors = [each for each in input_values if isinstance(each, Tensor)]
     known = all(isinstance(part, Tensor) for part in several)
-    if not several or not known or len(tensors) < len(input_values):
+    if output is None or not several or not known or len(tensors) < len(input_values):
         raise UnreadableError("the inputs or the output of the model are not known", span)
     return FunctionalModel(tensors, output)
 
