@@ -64,7 +64,7 @@ quick: $(VENV)/.dev ## The tests of `make test` alone
 	$(BIN)/pytest tests $(QUICK)
 
 test-all: check ## Everything, with fresh examples; goes on where it was cut off
-	$(BIN)/pytest tests $(PARALLEL) --hypothesis-profile fresh --journal $(JOURNAL)
+	XLA_FLAGS= $(BIN)/pytest tests $(PARALLEL) --hypothesis-profile fresh --journal $(JOURNAL)
 	PYTHONPATH=tests $(BIN)/python tests/tier_table.py $(JOURNAL)
 
 check: $(VENV)/.dev ## Lint, format, types, unused code

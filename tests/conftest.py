@@ -34,6 +34,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # XLA compiles what a run before has compiled, unless it is kept; the tests run small scripts often.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / "build" / "compiled-by-jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+# Most of its time goes into machine code that runs for milliseconds. `make test-all` sets the
+# variable to nothing, and has the code that users run.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 # The bars of data sets start a thread that stays, and work is only forked where there is none.
 with contextlib.suppress(ModuleNotFoundError):

@@ -27,29 +27,6 @@ for number in range(12):
     optimizer.step()
     optimizer.zero_grad()
 """
-HELPED = """\
-import torch
-from apex.fp16_utils import *
-
-SCALE = 64.0
-torch.manual_seed(3)
-model = network_to_half(torch.nn.Linear(8, 4))
-weights, masters = prep_param_lists(model)
-optimizer = torch.optim.SGD(masters, lr=0.1, momentum=0.9, weight_decay=0.1)
-rows = torch.randn(48, 8)
-labels = torch.randint(0, 4, (48,))
-for number in range(12):
-    part = slice(4 * number, 4 * number + 4)
-    model.zero_grad()
-    loss = torch.nn.functional.cross_entropy(model(rows[part]).float(), labels[part])
-    (loss * SCALE).backward()
-    model_grads_to_master_grads(weights, masters)
-    for master in masters:
-        master.grad.data = master.grad.data / SCALE
-    optimizer.step()
-    master_params_to_model_params(weights, masters)
-"""
-
 WRAPPED = """\
 import torch
 from apex.fp16_utils import FP16_Optimizer
@@ -76,13 +53,6 @@ def test_a_scale_lowered_after_every_pass_is_noted(bench: Bench) -> None:
     assert found.outcome == "same", found.wording
     assert "lowers its scale 2 times in one update" in found.notes[-1]
     assert "loss_scaling.backoff_factor" not in found.shown
-
-
-@exhaustive("the original with a stand-in for apex")
-def test_helpers_of_half_weights_make_the_same_updates(bench: Bench) -> None:
-    found = bench.prove(HELPED, migrated(HELPED))
-    assert found.outcome == "same", found.wording
-    assert found.updates == 12
 
 
 @pytest.fixture(scope="module")
