@@ -100,7 +100,7 @@ def array_text(node: ast.expr, module: Module) -> str:
 
 
 def cast_of(node: ast.Call, module: Module) -> tuple[ast.expr, str] | None:
-    """Return what a call gives another type, and that type in NumPy; None for another call."""
+    """Return the array whose type a call changes, and that type in NumPy; None for other calls."""
     known = scripts()
     typed = {name: own for script in known for name, own in script.typed_arrays.items()}
     name = canonical(module.call(node).name)
@@ -230,7 +230,7 @@ def _is_type(node: ast.expr, module: Module) -> bool:
 
 
 def _type(node: ast.expr, module: Module) -> str:
-    """Return what NumPy calls a type: `np.float32` for `torch.float`; empty for anything else."""
+    """Return the name of a type in NumPy: `np.float32` for `torch.float`; empty for no type."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return _TYPES.get(node.value, "")
     if isinstance(node, ast.Attribute):

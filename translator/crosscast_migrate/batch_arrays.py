@@ -60,37 +60,37 @@ class BatchArrays:
     def _of_name(self, node: ast.Name, module: Module, depth: int) -> int | str | None:
         if changed_in_place(node, module) is not None:
             return None
-        found: set[int | str | None] = set()
+        keys: set[int | str | None] = set()
         bindings = definitions(node, module)
         for binding in bindings:
             match binding.kind:
                 case "loop":
-                    found.add(self._places.get(node.id))
+                    keys.add(self._places.get(node.id))
                 case "parameter":
-                    found |= self._of_parameter(node, module, depth)
+                    keys |= self._of_parameter(node, module, depth)
                 case "assign" if binding.value is not None and len(binding.path) == 1:
                     whole = binding.value
                     is_whole = isinstance(whole, ast.Name) and self._is_whole(
                         whole, binding.module, depth
                     )
-                    found.add(binding.path[0] if is_whole else None)
+                    keys.add(binding.path[0] if is_whole else None)
                 case "assign" if binding.value is not None and not binding.path:
                     inner = uncast(binding.value)
                     own = isinstance(inner, ast.Name) and inner.id == node.id
                     if not own or len(bindings) == 1:
-                        found.add(self.of(binding.value, binding.module, depth))
+                        keys.add(self.of(binding.value, binding.module, depth))
                     elif node.id in self._places:
-                        found.add(self._places[node.id])
+                        keys.add(self._places[node.id])
                 case _:
-                    found.add(None)
-        return found.pop() if len(found) == 1 else None
+                    keys.add(None)
+        return keys.pop() if len(keys) == 1 else None
 
     def _of_parameter(self, node: ast.Name, module: Module, depth: int) -> set[int | str | None]:
         given = self._given(node, module)
         return {self.of(each, where, depth) for each, where in given} or {node.id}
 
     def _given(self, node: ast.Name, module: Module) -> Sequence[Place]:
-        """Return what a parameter holds where its function is called."""
+        """Return the arguments for a parameter where its function is called."""
         held = self._held.get(node.id, ())
         if held and all(each is not node for each, _ in held):
             return held

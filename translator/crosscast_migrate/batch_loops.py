@@ -41,7 +41,7 @@ def batch_loops(steps: Sequence[TrainingStep]) -> Iterator[tuple[ast.For, list[s
 
 
 def batch_targets(steps: Sequence[TrainingStep]) -> Iterator[ast.expr]:
-    """Yield what the loops over batches assign a batch to."""
+    """Yield the targets that the loops over batches assign a batch to."""
     yield from (target for _, target, _ in _targets(steps))
 
 
@@ -74,13 +74,13 @@ def check_order(steps: Sequence[TrainingStep]) -> None:
 
 
 def computed(steps: Sequence[TrainingStep], uses: Sequence[Use]) -> Iterator[str]:
-    """Yield what loops, and functions with their model, compute of a batch before the training."""
+    """Yield the computations on a batch in loops and in functions that call the model."""
     yield from _given(steps)
     given = {name for use in uses if use.call for node in use.call.args for name in names_in(node)}
     bodies: list[Body] = [*batch_loops(steps), *_functions(steps, uses)]
     for body, names, module in bodies:
         yield from _of_inputs(body, names, given, module)
-        if names:
+        if names and names[-1] not in given:  # the model is not given the whole batch
             texts = _of_labels(body, names[-1], module)
             yield from (f"the loss takes {t}: let the labels of your rows be so" for t in texts)
 
@@ -111,7 +111,7 @@ def _functions(
 def _of_inputs(
     body: ast.For | ast.FunctionDef, names: Sequence[str], given: set[str], module: Module
 ) -> Iterator[str]:
-    """Yield what is computed of the inputs, under their names or others that the model is given."""
+    """Yield the computations on inputs, under their names or others that the model is given."""
     for statement in (inner for outer in body.body for inner in walk(outer)):
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):

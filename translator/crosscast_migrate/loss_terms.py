@@ -82,10 +82,10 @@ def sum_of(
     sums: list[Sum] = []
     for step in steps:
         for event in step.of("backward"):
-            found = _sum(program, step, event, reading)
-            if found is None:
+            loss = _sum(program, step, event, reading)
+            if loss is None:
                 return None
-            sums.append(found)
+            sums.append(loss)
     return sums[0] if len(sums) == 1 else None
 
 
@@ -205,7 +205,7 @@ class _Terms:
                 yield None
 
     def _mean_of(self, node: ast.Call, module: Module) -> ast.expr | None:
-        """Return what a call takes the mean of all numbers of; None for another call."""
+        """Return the numbers that a call takes the mean of; None for another call."""
         match node:
             case ast.Call(args=[inner], keywords=[]) if (
                 canonical(module.call(node).name) in self._reading.means

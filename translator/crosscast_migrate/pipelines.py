@@ -67,8 +67,8 @@ def pipeline_of(node: ast.expr, module: Module) -> Pipeline | None:
         ForeignError: something is done to the rows that the new script cannot do.
     """
     readings = [script.pipelines for script in scripts() if script.pipelines is not None]
-    found = (_read(node, module, reading, _DEEPEST) for reading in readings)
-    return next((pipeline for pipeline in found if pipeline is not None), None)
+    pipelines = (_read(node, module, reading, _DEEPEST) for reading in readings)
+    return next((pipeline for pipeline in pipelines if pipeline is not None), None)
 
 
 def _read(node: ast.expr, module: Module, reading: PipelineReading, depth: int) -> Pipeline | None:
@@ -149,19 +149,19 @@ def _counts_rows(node: ast.expr, module: Module, pipeline: Pipeline) -> bool:
 
 
 def _functions(node: ast.expr, module: Module) -> list[tuple[Function | ast.Lambda, Module]]:
-    found: list[tuple[Function | ast.Lambda, Module]] = []
+    functions: list[tuple[Function | ast.Lambda, Module]] = []
     for expression, where in chase(node, module):
         if isinstance(expression, ast.Lambda):
-            found.append((expression, where))
+            functions.append((expression, where))
         elif isinstance(expression, ast.Name | ast.Attribute):
             function = where.program.function_named(where.resolve(expression))
             if function is not None:
-                found.append((function[1], function[0]))
-    return list(dict.fromkeys(found))
+                functions.append((function[1], function[0]))
+    return list(dict.fromkeys(functions))
 
 
 def _mapped(function: Function | ast.Lambda, module: Module, texts: list[str]) -> list[str]:
-    """Return what a function makes of the arrays of rows, one number at a time."""
+    """Return the arrays of rows after a function, which computes every number alike."""
     args = function.args
     names = [each.arg for each in (*args.posonlyargs, *args.args)]
     plain = not (args.vararg or args.kwarg or args.kwonlyargs or args.defaults)

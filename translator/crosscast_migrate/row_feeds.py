@@ -132,7 +132,7 @@ def _shuffle(call: Call) -> bool | None:
 
 
 def _iterated(steps: Sequence[TrainingStep]) -> Iterator[Call]:
-    """Yield what the loops around the backward passes run over."""
+    """Yield the calls that the loops around the backward passes run over."""
     for step in steps:
         for event in step.of("backward"):
             for loop in reversed(event.loops):

@@ -77,7 +77,7 @@ def _of_pipeline(writer: FactWriter, program: Program) -> None:
 
 
 def _trained_on(program: Program) -> Iterator[tuple[ast.expr, Module]]:
-    """Yield what the loops of training steps run over, or what `fit` gets."""
+    """Yield the data that the loops of training steps run over, or that `fit` gets."""
     looped = False
     for step in training_steps(program):
         for event in step.of("backward"):
