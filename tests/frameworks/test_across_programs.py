@@ -54,7 +54,7 @@ def folders(root: Path) -> Lazy[Path]:
 
 
 @pytest.fixture(scope="module")
-def losses(folders: Lazy[Path]) -> Lazy[str, dict[str, list[float]]]:
+def losses(folders: Lazy[Path]) -> Lazy[dict[str, list[float]]]:
     """Framework to the losses of its programs."""
     return Lazy(lambda source: run_python(RUN, source, "source", folders[source], source))
 
