@@ -1,20 +1,26 @@
-"""Six programs as people publish them, which are carried whole, and data for them.
+"""Programs as people publish them, which are carried whole, and data for them.
 
-Each makes 20 updates of 8 rows. The file is read by the tests of migrations and by those that run
-the programs and their migrations.
+Those of PyTorch stand here, the others in `across_fits.md`. Each makes 20 updates of 8 rows. The
+file is read by the tests of migrations and by those that run the programs and their migrations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from crosscast.messages.source import Source
+from crosscast_migrate.across_frameworks import CrossMigration, migrate_across
+from program_files import entries_of
+
 UPDATES = 20
 ROWS = 80
 Arrays = Mapping[str, np.ndarray]
+Kind = tuple[tuple[int, ...]] | tuple[tuple[int, ...], int]
+"""Shape of an array, and the number of classes of one that has some."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,12 +29,21 @@ class Program:
 
     name: str
     text: str
+    framework: str = "torch"
+    data: Mapping[str, Mapping[str, Kind]] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """What its user says with `--set`, beside the length."""
+
+    def migrated(self, targets: Sequence[str]) -> CrossMigration:
+        """Return what becomes of it in other frameworks."""
+        settings = {"schedule.total_steps": UPDATES, **self.settings}
+        return migrate_across([Source("train.py", self.text)], targets, settings=settings)
 
     def prepared(self, folder: Path) -> None:
         """Write the program and its data."""
         (folder / "train.py").write_text(self.text)
         rng = np.random.default_rng(5)
-        for file, arrays in _DATA[self.name].items():
+        for file, arrays in (self.data or _DATA[self.name]).items():
             made = {name: _drawn(rng, *kind) for name, kind in arrays.items()}
             if file.endswith(".npz"):
                 np.savez(folder / file, **made)  # type: ignore[arg-type]  # the names are no options
@@ -47,8 +62,6 @@ def scaled(weights: Arrays) -> dict[str, np.ndarray]:
     return {n: array * np.float32(0.3 if array.ndim > 1 else 1.0) for n, array in weights.items()}
 
 
-Kind = tuple[tuple[int, ...]] | tuple[tuple[int, ...], int]
-"""Shape of an array, and the number of classes of one that has some."""
 _DATA: Mapping[str, Mapping[str, Mapping[str, Kind]]] = {
     "mlp": {"data.npz": {"x": ((ROWS, 16),), "y": ((ROWS,), 5)}},
     "cnn": {
@@ -375,4 +388,8 @@ PROGRAMS = (
     Program(name="transformer", text=_TRANSFORMER),
     Program(name="lstm", text=_LSTM),
     Program(name="two", text=_TWO_OUTPUTS),
+    *(
+        Program(name=entry.title, text=entry.text, framework=entry.of, **entry.values)
+        for entry in entries_of(Path(__file__).with_name("across_fits.md"))
+    ),
 )

@@ -17,6 +17,7 @@ SUPPORT = SourceSupport(
         "paddle_amp": "crosscast_paddle.reading.amp:READER",
         "paddle_fleet": "crosscast_paddle.reading.fleet:READER",
         "paddle_optimizers": "crosscast_paddle.reading.optimizers:READER",
+        "paddle_model": "crosscast_paddle.reading.high_level:READER",
         "paddle_static": "crosscast_paddle.reading.static:READER",
     },
     rules="crosscast_paddle.rules",

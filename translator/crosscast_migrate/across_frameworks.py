@@ -20,7 +20,7 @@ from crosscast.targets.backend import find_target
 from crosscast_migrate.bugs import Fate, changed, diagnostics_of, fates_of
 from crosscast_migrate.carried_model import CarriedModel, OwnModelText, carried_model, model_text
 from crosscast_migrate.encoders import Encoder, encoder_of
-from crosscast_migrate.fit_methods import phases, with_class_weights
+from crosscast_migrate.fit_methods import phases, with_added_losses, with_class_weights
 from crosscast_migrate.label_axes import with_labels
 from crosscast_migrate.left_open import to_fill_in, undone
 from crosscast_migrate.losses import FILE as LOSS_FILE
@@ -29,7 +29,7 @@ from crosscast_migrate.models.installed import model_problems
 from crosscast_migrate.other_steps import other_steps, with_sums
 from crosscast_migrate.own_model import FACTORY, FILE, TEST_FILE, stub, stub_test
 from crosscast_migrate.own_rows import FILE as ROWS_FILE
-from crosscast_migrate.own_rows import CarriedRows, carried_rows
+from crosscast_migrate.own_rows import CarriedRows, RowNames, carried_rows
 from crosscast_migrate.run_length import epochs_of, with_length
 from crosscast_migrate.spared_weights import spared_weights
 from crosscast_migrate.summed_losses import CarriedSum, carried_sum, label_names
@@ -157,7 +157,8 @@ def migrate_across(
         )
         model = replace(model, network=network)
     program = lifted.analysis.subject.program
-    fields = with_sums(program, with_class_weights(program, fields))
+    fields = with_added_losses(program, with_class_weights(program, fields))
+    fields = with_sums(program, fields)
     own_models = _own_models(model, targets)
     fields = with_length(_with_settings(fields, settings or {}), epochs_of(lifted))
     fields = _for_targets(fields, targets, model, own_models)
@@ -264,9 +265,14 @@ def _model_of(lifted: Lifted, fields: Mapping[str, Filled]) -> CarriedModel | No
     if fields["model.kind"].how != "assumed":
         return None
     subject = lifted.analysis.subject
-    words = [fact.value for fact in subject.profile if fact.field == "framework" and fact.known]
-    framework = backend_for(str(words[0]) if words else UNSAID)
-    return carried_model(subject.program, subject.steps, framework)
+    return carried_model(subject.program, subject.steps, _framework_of(lifted))
+
+
+def _framework_of(lifted: Lifted) -> str:
+    """Return the backend of the framework of a source."""
+    profile = lifted.analysis.subject.profile
+    words = [fact.value for fact in profile if fact.field == "framework" and fact.known]
+    return backend_for(str(words[0]) if words else UNSAID)
 
 
 def _loss_of(
@@ -300,13 +306,23 @@ def _rows_of(
     subject, network = lifted.analysis.subject, model.network
     inputs = network.inputs if network is not None else ("x",)
     classes = fields["loss.kind"].value == "cross_entropy"
-    count = model.losses.count if model.losses is not None else 1
+    losses = model.losses
+    count = losses.count if losses is not None else 1
+    keys = losses.labels if losses is not None else ()
+    by_name = losses is not None and losses.by_name
+    names = RowNames(
+        inputs=inputs,
+        labels=label_names(count),
+        keys=keys if by_name else (),
+        unplaced=() if by_name else keys,
+    )
     return carried_rows(
         subject.program,
         subject.steps,
-        inputs,
-        label_names(count),
+        _framework_of(lifted),
+        names,
         classes=classes,
+        single=losses is None and not classes and network is not None and network.is_single,
         ignored=ignored,
     )
 

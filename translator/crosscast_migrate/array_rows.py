@@ -7,20 +7,20 @@ functions of NumPy is left to the user.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.emit.render import py_literal
 from crosscast_migrate.changed_values import changed_in_place
 from crosscast_migrate.copied_code import ForeignError
 from crosscast_migrate.models.installed import scripts
-from crosscast_reading.pysource.names.containers import chase
+from crosscast_reading.pysource.names.containers import chase, definitions
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.python.library_calls import canonical
 
 if TYPE_CHECKING:
-    from crosscast_reading.pysource.programs.call import Call
     from crosscast_reading.pysource.programs.module import Module
 
 _TYPES = {
@@ -33,15 +33,34 @@ _TYPES = {
     "bool": "bool",
 }
 """Methods and words to types."""
+SIGNS: Mapping[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+}
+"""Operators that NumPy and all frameworks have."""
 _SAME = frozenset({"to", "cuda", "cpu", "contiguous", "clone", "copy", "numpy"})
 _DEEPEST = 12
 
 
-def array_nodes(call: Call) -> list[tuple[ast.expr, Module]]:
-    """Return the arrays of the data set of a loader; nothing for another data set."""
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One of the arrays of the rows."""
+
+    node: ast.expr
+    module: Module
+    key: str = ""
+    """Its name, where the program gives it one."""
+
+
+Columns = tuple[Column, ...]
+
+
+def array_nodes(node: ast.expr, module: Module) -> Columns:
+    """Return the arrays of a data set that consists of them; nothing for another data set."""
     classes = {name for script in scripts() for name in script.array_sets}
-    node = call.bound().get("dataset") or next(iter(call.node.args), None)
-    for expression, where in chase(node, call.module) if node is not None else ():
+    for expression, where in chase(node, module):
         if isinstance(expression, ast.Call) and classes & {
             canonical(name) for name in where.call(expression).names
         }:
@@ -49,17 +68,51 @@ def array_nodes(call: Call) -> list[tuple[ast.expr, Module]]:
             if len(given) == 1 and isinstance(given[0], ast.List | ast.Tuple):
                 given = given[0].elts
             plain = not expression.keywords and not any(isinstance(g, ast.Starred) for g in given)
-            return [(each, where) for each in given] if plain else []
-    return []
+            return tuple(Column(each, where) for each in given) if plain else ()
+    return ()
 
 
-def arrays_of(call: Call) -> list[str]:
-    """Return the arrays of the data set of a loader as expressions of NumPy.
+def columns_of(node: ast.expr, module: Module) -> Columns:
+    """Return the arrays in tuples, lists and dictionaries of them, or the one that there is."""
+    origins = list(chase(node, module))
+    for expression, where in origins:
+        match expression:
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                return tuple(each for part in parts for each in columns_of(part, where))
+            case ast.Dict(keys=keys, values=values):
+                named = tuple(
+                    Column(value, where, key.value)
+                    for key, value in zip(keys, values, strict=True)
+                    if isinstance(key, ast.Constant) and isinstance(key.value, str)
+                )
+                if len(named) == len(values):
+                    return named
+    return (Column(node, module),)
+
+
+def array_text(node: ast.expr, module: Module) -> str:
+    """Return an array as an expression of NumPy.
 
     Raises:
-        ForeignError: one is made of something else than files and functions of NumPy.
+        ForeignError: it is made of something else than files and functions of NumPy.
     """
-    return [_text(node, module, _DEEPEST) for node, module in array_nodes(call)]
+    return _text(node, module, _DEEPEST)
+
+
+def cast_of(node: ast.Call, module: Module) -> tuple[ast.expr, str] | None:
+    """Return the array whose type a call changes, and that type in NumPy; None for other calls."""
+    known = scripts()
+    typed = {name: own for script in known for name, own in script.typed_arrays.items()}
+    name = canonical(module.call(node).name)
+    parts = [*node.args, *(keyword.value for keyword in node.keywords)]
+    kinds = [kind for part in parts if (kind := _type(part, module))]
+    given = [part for part in parts if not _type(part, module)]
+    kind = kinds[0] if kinds else typed.get(name, "")
+    if any(name in script.arrays for script in known) or name in typed:
+        return (given[0], kind) if len(given) == 1 and kind else None
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "astype" and kind and not given:
+        return node.func.value, kind
+    return None
 
 
 def array_function(name: str, arrays: Sequence[str]) -> str:
@@ -86,17 +139,33 @@ def _text(node: ast.expr, module: Module, depth: int) -> str:
                 values = [e for e in origins if not isinstance(e[0], ast.Name | ast.Attribute)]
                 if len(values) == 1:
                     return _text(*values[0], depth - 1)
+                if not origins:
+                    return _text(*_unpacked(node, module), depth - 1)
             case ast.Subscript(value=base, slice=key):
                 return f"{inner(base)}[{_key(key, module)}]"
             case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() as op):
-                sign = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}[type(op)]
-                return f"({inner(node.left)} {sign} {inner(node.right)})"
+                return f"({inner(node.left)} {SIGNS[type(op)]} {inner(node.right)})"
             case ast.Call():
                 return _call(node, module, depth)
         value = evaluate(node, module)
         if isinstance(value, Known) and isinstance(value.value, int | float | str):
             return py_literal(value.value)
     raise ForeignError(f"the rows need {module.text(node)[:60]}", module.span(node))
+
+
+def _unpacked(node: ast.expr, module: Module) -> tuple[ast.expr, Module]:
+    """Return the part of a tuple that is assigned to a name: `x, y = data["x"], data["y"]`."""
+    bindings = definitions(node, module)
+    whole = bindings[0].value if len(bindings) == 1 and bindings[0].kind == "assign" else None
+    for place in bindings[0].path if whole is not None else ():
+        if not isinstance(whole, ast.Tuple) or place >= len(whole.elts):
+            break
+        whole = whole.elts[place]
+    else:
+        if whole is not None and whole is not node:
+            return whole, bindings[0].module
+    shown = whole if whole is not None else node
+    raise ForeignError(f"the rows need {module.text(shown)[:60]}", module.span(node))
 
 
 def _key(node: ast.expr, module: Module) -> str:
@@ -161,7 +230,7 @@ def _is_type(node: ast.expr, module: Module) -> bool:
 
 
 def _type(node: ast.expr, module: Module) -> str:
-    """Return the name of a type in NumPy: `np.float32` for `torch.float`, or nothing."""
+    """Return the name of a type in NumPy: `np.float32` for `torch.float`; empty for no type."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return _TYPES.get(node.value, "")
     if isinstance(node, ast.Attribute):

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Span
+from crosscast_migrate.compiled_sums import compiled_sum
+from crosscast_migrate.loss_terms import Sum, sum_of
+from crosscast_migrate.models.installed import model_tables
 from crosscast_migrate.models.network import Network, UnreadableError
 from crosscast_migrate.models.reading import network_of, takes_labels_as_rows
 from crosscast_migrate.models.writing import notes, written
-from crosscast_migrate.summed_losses import Sum, sum_of
 
 if TYPE_CHECKING:
     from crosscast.targets.backend import Target
@@ -51,7 +53,9 @@ def carried_model(program: Program, steps: Sequence[TrainingStep], framework: st
         framework: the backend of its framework.
     """
     is_flat = takes_labels_as_rows(program, steps, framework)
-    losses = sum_of(steps)
+    tables = model_tables().get(framework)
+    losses = sum_of(program, steps, tables.reading if tables is not None else None)
+    losses = losses or (compiled_sum(program) if not steps else None)
     taken = [term.output for term in losses.terms] if losses is not None else []
     try:
         network = network_of(program, list(steps), framework, taken)

@@ -32,7 +32,7 @@ def changed_in_place(node: ast.Name | ast.Attribute, module: Module) -> ast.stmt
 
 
 def changes(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield the expressions that a statement or a call changes in place."""
+    """Yield the values that a statement or a call changes in place."""
     match node:
         case ast.AugAssign(target=target):
             yield _whole(target)

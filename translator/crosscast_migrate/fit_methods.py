@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
@@ -20,6 +20,63 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.program import Program
 
 _WEIGHTS = "loss.class_weights"
+_BATCHES = ("batch_size", "shuffle", "drop_last")
+"""Arguments that say which rows make a batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A call by which a model trains itself."""
+
+    call: Call
+    methods: FitMethods
+
+    @property
+    def given(self) -> Mapping[str, ast.expr]:
+        """The arguments by name."""
+        return self.call.bound()
+
+    @property
+    def rows(self) -> tuple[ast.expr, ...]:
+        """The arguments with the rows of the training."""
+        given = self.given
+        nodes = (given.get(name) for name in self.methods.rows)
+        return tuple(node for node in nodes if node is not None and _is_given(node))
+
+    @property
+    def others(self) -> tuple[ast.expr, ...]:
+        """The arguments with the rows for evaluation, which may be a pair of arrays."""
+        node = self.given.get(self.methods.others)
+        parts = node.elts if isinstance(node, ast.Tuple) else [node]
+        return tuple(part for part in parts if part is not None and _is_given(part))
+
+    @property
+    def refused(self) -> tuple[str, ast.expr] | None:
+        """The first argument by which rows are others, or have weights, with its value."""
+        for name, node in self.given.items():
+            if name in self.methods.refused and _is_given(node):
+                return name, node
+        return None
+
+    @property
+    def text(self) -> str:
+        """The rows and their batches, as they are written."""
+        nodes = (self.given.get(name) for name in (*self.methods.rows, *_BATCHES))
+        return ", ".join(self.call.module.text(node) if node is not None else "" for node in nodes)
+
+
+def _is_given(node: ast.expr) -> bool:
+    return not (isinstance(node, ast.Constant) and not node.value)
+
+
+def fits_of(program: Program) -> Iterator[Fit]:
+    """Yield the calls by which models of a program train themselves."""
+    yield from (Fit(call, methods) for call, methods in _calls(program, lambda each: each.fits))
+
+
+def compiled_of(program: Program) -> Iterator[Call]:
+    """Yield the calls that give a model of a library its losses."""
+    yield from (call for call, _ in _calls(program, lambda each: each.compiles))
 
 
 def with_class_weights(program: Program, fields: Mapping[str, Filled]) -> dict[str, Filled]:
@@ -28,7 +85,7 @@ def with_class_weights(program: Program, fields: Mapping[str, Filled]) -> dict[s
     for call, methods in _calls(program, lambda methods: methods.fits):
         name = methods.class_weights
         node = next((k.value for k in call.node.keywords if k.arg == name), None)
-        if node is None or (isinstance(node, ast.Constant) and node.value is None):
+        if not name or node is None or (isinstance(node, ast.Constant) and node.value is None):
             continue
         places = (call.module.span(node),)
         weights = _weights(evaluate(node, call.module))
@@ -55,6 +112,18 @@ def _weights(value: object) -> list[float]:
     if all(isinstance(n, int | float) and n > 0 for n in numbers):
         return [float(n) for n in numbers if isinstance(n, int | float)]
     return []
+
+
+def with_added_losses(program: Program, fields: Mapping[str, Filled]) -> dict[str, Filled]:
+    """Return fields with an open loss where `fit` adds others to it: those of `add_loss`."""
+    result, kind = dict(fields), fields.get("loss.kind")
+    names = {fit.methods.adds for fit in fits_of(program)} - {""}
+    added = [call for call in program.calls() if call.method in names]
+    if added and kind is not None:
+        places = (added[0].module.span(added[0].node),)
+        note = f"{added[0].method} of the source adds to it"
+        result["loss.kind"] = replace(kind, how="assumed", places=places, note=note)
+    return result
 
 
 def phases(program: Program) -> list[Diagnostic]:

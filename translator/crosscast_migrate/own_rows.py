@@ -7,25 +7,25 @@ emitted scripts read.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from crosscast.emit.render import py_literal
-from crosscast_migrate.array_rows import array_function, array_nodes, arrays_of
-from crosscast_migrate.batch_loops import check_order, computed, module_of
+from crosscast_migrate.array_rows import array_function
+from crosscast_migrate.batch_loops import check_order, computed
 from crosscast_migrate.copied_code import Copied, ForeignError, copied
-from crosscast_migrate.models.installed import model_tables, scripts
+from crosscast_migrate.models.installed import model_tables
+from crosscast_migrate.models.uses import uses_of
+from crosscast_migrate.row_feeds import UNSEEN, class_of, feeds_of
 from crosscast_migrate.written_code import written_text
 from crosscast_reading.lift.recipe_draft import Filled
-from crosscast_reading.pysource.libraries.packages import package_of_name
-from crosscast_reading.pysource.names.containers import chase
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known, Value
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Diagnostic, Span
-    from crosscast_reading.pysource.programs.call import Call
+    from crosscast_migrate.row_feeds import Feed
     from crosscast_reading.pysource.programs.module import Module
     from crosscast_reading.pysource.programs.program import Program
     from crosscast_reading.pysource.programs.scopes import Scope
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 FILE = "own_rows.py"
 _IGNORES = "loss.target"
 """The field that the label is reported for."""
-_AROUND = frozenset({"enumerate", "tqdm", "iter", "prefetch", "prepare", "MpDeviceLoader"})
 _NO_OTHER = "no other loader is seen: data.eval has the rows of the training"
 _OURS = frozenset({"NAMES", "np", "train_rows", "eval_rows"})
 
@@ -81,13 +80,39 @@ class CarriedRows:
         return {"data.shuffle": Filled(value=self.shuffle, places=places)}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowNames:
+    """What the arrays of a row are called."""
+
+    inputs: Sequence[str]
+    """Of the model."""
+    labels: Sequence[str] = ("labels",)
+    """In the new script; they stand behind the inputs."""
+    keys: Sequence[str] = ()
+    """Of the labels in the source, if it names them."""
+    unplaced: Sequence[str] = ()
+    """Labels whose place in a row is not seen, as the source writes them."""
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Names of all arrays in the new script."""
+        return (*self.inputs, *self.labels)
+
+    def check(self) -> None:
+        """Raise an error if it is not certain which array is which."""
+        if len(self.unplaced) > 1:
+            reason = f"which arrays of a row {', '.join(self.unplaced)} are is not seen"
+            raise ForeignError(reason)
+
+
 def carried_rows(
     program: Program,
     steps: Sequence[TrainingStep],
-    inputs: Sequence[str],
-    labels: Sequence[str] = ("labels",),
+    framework: str,
+    names: RowNames,
     *,
     classes: bool,
+    single: bool = False,
     ignored: float | None = None,
 ) -> CarriedRows:
     """Return the rows that a program trains on. Never raises.
@@ -95,100 +120,64 @@ def carried_rows(
     Args:
         program: the program.
         steps: its training steps.
-        inputs: names of the inputs of its model.
-        labels: names that the arrays with labels get, which stand behind the inputs.
+        framework: the backend of its framework.
+        names: of the arrays of a row.
         classes: whether the labels are classes.
+        single: whether the model gives one number for every row, against one label.
         ignored: the label that counts for nothing in the source, if it is not -100.
     """
-    names = [name for script in scripts() for name in script.loaders]
-    all_loaders = list(program.calls(*names)) if names else []
-    loaders = [call for call in all_loaders if _is_seen(call)]
-    iterated = list(_iterated(steps))
-    used = [call for call in iterated if call in loaders]
+    tables = model_tables().get(framework)
+    reading = tables.reading if tables is not None else None
+    uses = list(uses_of(program, steps, reading)) if reading is not None else []
+    undone = tuple(dict.fromkeys(computed(steps, uses)))
     try:
         check_order(steps)
+        feeds = feeds_of(program, steps)
     except ForeignError as error:
         return CarriedRows(reason=error.reason, place=error.span)
-    undone = tuple(dict.fromkeys(computed(steps)))
-    if not used:
-        reason = "the class of the rows is not seen"
-        unseen = [call for call in iterated if call in all_loaders]
-        place = unseen[0].module.span(unseen[0].node) if unseen else None
-        shuffle = _shuffle(unseen[0]) if unseen else None
-        return CarriedRows(reason=reason, place=place, shuffle=shuffle, undone=undone)
-    train = used[0]
-    others = [call for call in loaders if call not in used]
+    train = feeds.train
+    if train is None:
+        return CarriedRows(reason=UNSEEN, undone=undone)
+    column_of = tables.title if tables and tables.script.class_columns and classes else ""
     try:
-        other = others[0] if len(others) == 1 else None
-        names = [*inputs, *labels]
-        rows = _written(train, other, names, classes=classes, ignored=ignored)
-        return replace(rows, undone=undone)
+        if train.reason:
+            raise ForeignError(train.reason, train.place)
+        names.check()
+        number = int(ignored) if classes and ignored is not None else None
+        rows = _written(
+            train,
+            feeds.other,
+            names,
+            ignored=number,
+            column_of=column_of,
+            as_column=single and reading is not None and bool(reading.pairs_columns),
+        )
+        return replace(rows, undone=(*undone, *rows.undone))
     except ForeignError as error:
-        place = error.span or train.module.span(train.node)
-        return CarriedRows(reason=error.reason, place=place, shuffle=_shuffle(train), undone=undone)
-
-
-def _iterated(steps: Sequence[TrainingStep]) -> Iterator[Call]:
-    """Yield the loaders that the loops around the backward passes run over."""
-    for step in steps:
-        for event in step.of("backward"):
-            for loop in reversed(event.loops):
-                if isinstance(loop.node, ast.For):
-                    yield from _calls(loop.node.iter, module_of(event.module, loop.node))
-
-
-def _calls(node: ast.expr, module: Module) -> Iterator[Call]:
-    for expression, where in chase(node, module):
-        if not isinstance(expression, ast.Call):
-            continue
-        call = where.call(expression)
-        yield call
-        if call.method in _AROUND and expression.args:
-            yield from _calls(expression.args[0], where)
-        elif isinstance(expression.func, ast.Name) and not expression.args:
-            yield from _calls(expression.func, where)  # Paddle's `loader()`
-
-
-def _column_of(loader: Call) -> str:
-    """Return the framework whose rows have the class in an array; empty if it is a number."""
-    for tables in model_tables().values():
-        packages = {package_of_name(name) for name in tables.script.loaders}
-        if tables.script.class_columns and package_of_name(loader.name) in packages:
-            return tables.title
-    return ""
-
-
-def _dataset(call: Call) -> tuple[ast.Call, Module, Scope] | None:
-    """Return the call that creates the rows of a loader, and their class in the program."""
-    node = call.bound().get("dataset") or next(iter(call.node.args), None)
-    if node is None:
-        return None
-    for expression, where in chase(node, call.module):
-        if isinstance(expression, ast.Call):
-            for name in where.call(expression).names:
-                scope = call.module.program.class_named(name)
-                if scope is not None and "__getitem__" in scope.bindings:
-                    return expression, where, scope
-    return None
+        place = error.span or train.place
+        return CarriedRows(reason=error.reason, place=place, shuffle=train.shuffle, undone=undone)
 
 
 def _written(
-    train: Call,
-    other: Call | None,
-    names: Sequence[str],
+    train: Feed,
+    other: Feed | None,
+    names: RowNames,
     *,
-    classes: bool,
-    ignored: float | None,
+    ignored: int | None,
+    column_of: str,
+    as_column: bool,
 ) -> CarriedRows:
-    dataset = _dataset(train)
+    dataset = class_of(train.dataset)
     if dataset is None:
-        return _of_arrays(train, other, names, classes=classes, ignored=ignored)
+        return _of_arrays(
+            train, other, names, ignored=ignored, column_of=column_of, as_column=as_column
+        )
     node, module, scope = dataset
     assert isinstance(scope.node, ast.ClassDef)
-    by_place = _are_tuples(scope, names)
+    by_place = _are_tuples(scope, names.all)
     notes = []
     functions = [("train_rows", node, module, scope)]
-    evaluated = _dataset(other) if other is not None else None
+    evaluated = class_of(other.dataset) if other is not None else None
     if evaluated is None:
         notes.append(_NO_OTHER)
         functions.append(("eval_rows", node, module, scope))
@@ -196,7 +185,6 @@ def _written(
         functions.append(("eval_rows", *evaluated))
     if any(word in ast.unparse(_method(scope)) for word in ("random", "RandomState", "rng")):
         notes.append("rows are drawn at random: let them depend on their number alone")
-    _check_batches(train)
     owners = list(dict.fromkeys(each[3] for each in functions))
     code = copied([(owner.module, owner.node) for owner in owners])
     taken = _bound_names(code)
@@ -210,10 +198,11 @@ def _written(
     return _file(
         train,
         notes,
-        ignored=int(ignored) if classes and ignored is not None else None,
-        column_of=_column_of(train) if classes else "",
+        ignored=ignored,
+        column_of=column_of,
+        as_column=as_column,
         imports=code.imports,
-        names=tuple(names),
+        names=names.all,
         definitions=code.definitions,
         of_arrays=False,
         adapter=adapter,
@@ -223,47 +212,42 @@ def _written(
 
 
 def _file(
-    train: Call, notes: Iterable[str], *, ignored: int | None, **values: object
+    train: Feed, notes: Iterable[str], *, ignored: int | None, **values: object
 ) -> CarriedRows:
     """Return the file with the rows of a loader. `ignored`: the class that does not count."""
     text = written_text("own_rows.py.j2", ignored=ignored, **values)
     ast.parse(text)
     return CarriedRows(
         text=text,
-        place=train.module.span(train.node),
-        shuffle=_shuffle(train),
+        place=train.place,
+        shuffle=train.shuffle,
         notes=tuple(notes),
         ignores=ignored is not None,
     )
 
 
-def _check_batches(train: Call) -> None:
-    if "collate_fn" in train.bound() or "batch_sampler" in train.bound():
-        raise ForeignError("the loader has a function of its own that makes its batches")
-
-
 def _of_arrays(
-    train: Call,
-    other: Call | None,
-    names: Sequence[str],
+    train: Feed,
+    other: Feed | None,
+    names: RowNames,
     *,
-    classes: bool,
-    ignored: float | None,
+    ignored: int | None,
+    column_of: str,
+    as_column: bool,
 ) -> CarriedRows:
-    """Return the rows of a loader whose data set is some arrays."""
-    _check_batches(train)
-    arrays = arrays_of(train)
-    if len(arrays) != len(names):
-        raise ForeignError(f"a row has {len(arrays)} arrays, not {', '.join(names)}")
-    notes = [] if other is not None and arrays_of(other) else [_NO_OTHER]
-    evaluated = arrays_of(other) if other is not None and not notes else arrays
-    return _file(
+    """Return the rows that are some arrays."""
+    arrays = _ordered(train, names)
+    notes = [] if other is not None and other.columns else [_NO_OTHER]
+    evaluated = _ordered(other, names) if other is not None and not notes else arrays
+    pipeline = train.pipeline
+    rows = _file(
         train,
-        notes,
-        ignored=int(ignored) if classes and ignored is not None else None,
-        column_of=_column_of(train) if classes else "",
+        [*notes, *(pipeline.notes if pipeline is not None else ())],
+        ignored=ignored,
+        column_of=column_of,
+        as_column=as_column,
         imports=("import numpy as np",),
-        names=tuple(names),
+        names=names.all,
         definitions=(
             array_function("train_arrays", arrays),
             array_function("eval_arrays", evaluated),
@@ -276,11 +260,25 @@ def _of_arrays(
             ("eval_rows", "ArrayRows(eval_arrays())"),
         ],
     )
+    return replace(rows, undone=pipeline.undone if pipeline is not None else ())
 
 
-def _is_seen(call: Call) -> bool:
-    """Whether the rows of a loader are of a class of the program, or arrays."""
-    return _dataset(call) is not None or bool(array_nodes(call))
+def _ordered(feed: Feed, names: RowNames) -> list[str]:
+    """Return the arrays in the order of the names of a row."""
+    arrays = feed.texts()
+    if len(arrays) != len(names.all):
+        wanted = ", ".join(names.all)
+        raise ForeignError(f"a row has {len(arrays)} arrays, not {wanted}", feed.place)
+    named = {key: text for key, text in arrays if key}
+    placed = iter([text for key, text in arrays if not key])
+    texts = []
+    for key in (*names.inputs, *(names.keys or [""] * len(names.labels))):
+        text = named.pop(key, "")
+        texts.append(text or ("" if key in names.keys else next(placed, "")))
+    if named or not all(texts):
+        shown = ", ".join(key for key, _ in arrays if key) or "given by place"
+        raise ForeignError(f"which arrays of a row are which is not seen: {shown}", feed.place)
+    return texts
 
 
 def _bound_names(code: Copied) -> set[str]:
@@ -355,10 +353,3 @@ def _literal(node: ast.expr, module: Module) -> str:
             pass
     text = module.text(node)[:60]
     raise ForeignError(f"an argument of the rows is not known: {text}", module.span(node))
-
-
-def _shuffle(call: Call) -> bool | None:
-    match call.argument("shuffle", Known(value=False)):
-        case Known(value=bool() as shuffle) if "sampler" not in call.bound():
-            return shuffle
-    return None

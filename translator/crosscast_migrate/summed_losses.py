@@ -6,31 +6,15 @@ usual settings, and its labels one of the arrays of a batch; anything else is le
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from crosscast.emit.render import py_literal
-from crosscast_migrate.batch_loops import batch_loops
-from crosscast_migrate.changed_values import changed_in_place
+from crosscast_migrate.loss_terms import Sum
 from crosscast_migrate.losses import FUNCTION, elements_of, writing_of
 from crosscast_migrate.models.network import Network
 from crosscast_reading.lift.recipe_draft import Filled
-from crosscast_reading.pysource.names.containers import chase
-from crosscast_reading.pysource.programs.evaluate import evaluate
-from crosscast_reading.pysource.syntax.nodes import names_in
-from crosscast_reading.pysource.values.value import Known
-from crosscast_reading.readers.python.loss_kinds import Found, loss_of_call, loss_of_value
 
-if TYPE_CHECKING:
-    from crosscast_reading.pysource.programs.module import Module
-    from crosscast_reading.trainstep.events import TrainingStep
-
-_MOST = 8
-_KINDS = frozenset({"cross_entropy", "mse", "binary_cross_entropy", "l1", "smooth_l1"})
-_PLAIN = frozenset({"input", "target", "label", "reduction"})
-"""Arguments of losses that a function of the new script has, too."""
 _COUNTED = (
     "every row counts in a sum of losses: leave out rows with labels of -100, which are no class"
 )
@@ -45,6 +29,17 @@ _CHECKS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """What a function asks of its arguments, where that is not `_PAIRED`."""
+_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "cross_entropy": (
+        "if len(targets.shape) == 2 and targets.shape[1] == 1:  # a class of every row",
+        "    targets = targets[:, 0]",
+    ),
+    "": (
+        "if len(outputs.shape) == 2 and outputs.shape[1:] == (1,) and len(targets.shape) == 1:",
+        "    outputs = outputs[:, 0]",
+    ),
+}
+"""How a number in a column of its own is taken for that number, by the kind of loss."""
 _MEANINGS: Mapping[str, str] = {
     "cross_entropy": "Cross-entropy of logits with classes, one number for every row.",
     "mse": "Squared difference, the mean of every row.",
@@ -52,144 +47,6 @@ _MEANINGS: Mapping[str, str] = {
     "l1": "Absolute difference, the mean of every row.",
     "smooth_l1": "Squared difference halved, a line from 1 on; the mean of every row.",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """One loss of a sum."""
-
-    kind: str
-    weight: float
-    output: ast.expr
-    """What it takes of the model."""
-    labels: int
-    """Place of its labels among those of a batch."""
-    node: ast.Call
-    module: Module
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sum:
-    """The losses of a step, in the order of the source."""
-
-    terms: tuple[Term, ...]
-    place: Filled
-    """The sum, as it was read."""
-
-    @property
-    def count(self) -> int:
-        """Number of the arrays with labels."""
-        return max(term.labels for term in self.terms) + 1
-
-
-def sum_of(steps: Sequence[TrainingStep]) -> Sum | None:
-    """Return the sum of losses that the steps of a program differentiate; None for another loss."""
-    sums: list[Sum] = []
-    for step in steps:
-        for event in step.of("backward"):
-            expression = _differentiated(event.node)
-            if expression is None:
-                return None
-            names = next((names for _, names, _ in batch_loops([step])), [])
-            given = {name for each in step.of("forward") for name in names_in(each.node)}
-            inputs = [name for name in names if name in given]
-            labels = names[len(inputs) :]
-            terms = list(_terms(expression, event.module, 1.0, labels, _MOST))
-            kept = tuple(term for term in terms if term is not None)
-            whole = len(kept) == len(terms) > 1 and inputs == names[: len(inputs)]
-            if not whole or {term.labels for term in kept} != set(range(len(labels))):
-                return None
-            place = Filled(
-                value="custom",
-                how="derived",
-                places=(event.module.span(expression),),
-                note="a sum of losses of the library",
-            )
-            sums.append(Sum(terms=kept, place=place))
-    return sums[0] if len(sums) == 1 else None
-
-
-def _differentiated(node: ast.AST) -> ast.expr | None:
-    """Return the loss that `loss.backward()` differentiates; None for another call."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=value, attr="backward"), args=[]):
-            return value
-    return None
-
-
-def _terms(
-    node: ast.expr, module: Module, weight: float, labels: Sequence[str], depth: int
-) -> Iterator[Term | None]:
-    """Yield the losses of a sum; None for a part that is none."""
-    match node:
-        case ast.BinOp(op=ast.Add() | ast.Sub() as op, left=left, right=right):
-            yield from _terms(left, module, weight, labels, depth)
-            sign = -1.0 if isinstance(op, ast.Sub) else 1.0
-            yield from _terms(right, module, sign * weight, labels, depth)
-        case ast.BinOp(op=ast.Mult(), left=left, right=right):
-            for part, factor in ((left, right), (right, left)):
-                number = _number(factor, module)
-                if number is not None:
-                    yield from _terms(part, module, weight * number, labels, depth)
-                    return
-            yield None
-        case ast.Name() if changed_in_place(node, module) is None:
-            values = [each for each in chase(node, module) if not isinstance(each[0], ast.Name)]
-            values = [each for each in values if each[0] is not node][:2]
-            if len(values) != 1 or not depth:
-                yield None
-            else:
-                yield from _terms(*values[0], weight, labels, depth - 1)
-        case ast.Call():
-            yield _loss(node, module, weight, labels)
-        case _:
-            yield None
-
-
-def _number(node: ast.expr, module: Module) -> float | None:
-    value = evaluate(node, module)
-    content = value.value if isinstance(value, Known) else None
-    if isinstance(content, bool) or not isinstance(content, int | float):
-        return None
-    return float(content)
-
-
-def _loss(node: ast.Call, module: Module, weight: float, labels: Sequence[str]) -> Term | None:
-    call = module.call(node)
-    loss: Found | None = loss_of_call(call)
-    if loss is None:
-        loss = loss_of_value(evaluate(node.func, module), node.func, module)
-    kind = loss.kind or loss.named
-    given = dict(zip(("input", "target"), node.args, strict=False))
-    given |= {keyword.arg or "**": keyword.value for keyword in node.keywords}
-    output, target = given.get("input"), given.get("target", given.get("label"))
-    if kind not in _KINDS or output is None or target is None or loss.by_element:
-        return None
-    if not set(given) <= _PLAIN or not _is_usual(loss):
-        return None
-    name = _name(target)
-    if name is None or name.id not in labels or changed_in_place(name, module) is not None:
-        return None
-    return Term(kind, weight, output, labels.index(name.id), node, module)
-
-
-def _is_usual(loss: Found) -> bool:
-    """Whether a loss has the settings that it has by default: a mean is taken of the rows."""
-    maker = loss.maker
-    if maker is None:
-        return True
-    reduction = maker.argument("reduction")
-    is_mean = reduction is None or (isinstance(reduction, Known) and reduction.value == "mean")
-    return is_mean and set(maker.bound()) <= _PLAIN
-
-
-def _name(node: ast.expr) -> ast.Name | None:
-    """Return the name of labels, whatever device and type they are moved to; None for others."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.keywords:
-        if node.func.attr not in ("to", "cuda", "float", "long", "astype"):
-            break
-        node = node.func.value
-    return node if isinstance(node, ast.Name) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,12 +97,16 @@ def carried_sum(
     last = next((step for step in network.steps if step.output == network.output), None)
     several = last is not None and last.kind == "values"
     outputs = tuple(place if several else 0 for place in range(len(losses.terms)))
+    notes = [_COUNTED] if "cross_entropy" in kinds else []
+    if losses.labels:
+        named = zip(label_names(losses.count), losses.labels, strict=True)
+        notes.append(f"the labels are {', '.join(f'{n}: {text}' for n, text in named)}")
     return CarriedSum(
         losses=losses,
         fields=own,
         inputs=network.inputs,
         outputs=outputs,
-        note=_COUNTED if "cross_entropy" in kinds else "",
+        note=" ".join(notes),
     )
 
 
@@ -274,7 +135,10 @@ def _text(carried: CarriedSum, backend: str) -> str:
         lines += ["", "", f"def {kind}_losses(outputs, targets):"]
         lines += [f'    """{_MEANINGS[kind]}"""', *([typed] if typed else [])]
         lines.append(f"    outputs = {writing.in_float}".format("outputs"))
-        lines += [f"    {line}" for line in (*_CHECKS.get(kind, _PAIRED), *before)]
+        column = _COLUMNS["cross_entropy" if kind == "cross_entropy" else ""]
+        as_columns = all(term.columns for term in carried.losses.terms if term.kind == kind)
+        checks = (*(column if as_columns else ()), *_CHECKS.get(kind, _PAIRED))
+        lines += [f"    {line}" for line in (*checks, *before)]
         lines += [f"    losses = {code}", f"    return {writing.rows.format(total='mean')}"]
     given = ", ".join(f'"{name}": batch["{name}"]' for name in carried.inputs)
     lines += ["", "", writing.signature, f'    """{_summary(carried)}"""']

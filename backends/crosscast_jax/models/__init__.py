@@ -8,6 +8,14 @@ from crosscast_jax.models.sequences import ATTENDS
 from crosscast_jax.models.writing import WRITING
 from crosscast_migrate.models.tables import ModelReading, ModelTables, ScriptReading
 
+ROW_LOSSES = {
+    "softmax_cross_entropy_with_integer_labels": ("cross_entropy", 1.0),
+    "sigmoid_binary_cross_entropy": ("binary_cross_entropy", 1.0),
+    "squared_error": ("mse", 1.0),
+    "l2_loss": ("mse", 0.5),
+    "huber_loss": ("smooth_l1", 1.0),
+}
+"""Losses of optax, which are those of rows or numbers, and what they are times."""
 MODELS = ModelTables(
     backend="jax",
     title="Flax NNX",
@@ -28,6 +36,13 @@ MODELS = ModelTables(
         random_numbers=frozenset({"rngs"}),
         attends=ATTENDS,
         selects=frozenset({"jax.numpy.where"}),
+        means=frozenset({"jax.numpy.mean"}),
+        row_losses={
+            f"{package}.{name}": row
+            for package in ("optax", "optax.losses")
+            for name, row in ROW_LOSSES.items()
+        },
+        differences={"jax.numpy.square": "mse", "jax.numpy.abs": "l1"},
         differentiates=frozenset(
             {"jax.grad", "jax.value_and_grad", "flax.nnx.grad", "flax.nnx.value_and_grad"}
         ),

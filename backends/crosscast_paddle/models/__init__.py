@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from crosscast_migrate.models.tables import EncoderLibrary, ModelReading, ModelTables, ScriptReading
+from crosscast_migrate.models.tables import (
+    EncoderLibrary,
+    FitMethods,
+    ModelReading,
+    ModelTables,
+    ScriptReading,
+)
 from crosscast_paddle.models.initial_values import CLASSES, DEFAULTS, FILLS
 from crosscast_paddle.models.layers import FUNCTIONS, LAYERS, METHODS
 from crosscast_paddle.models.library import LIBRARY
@@ -24,12 +30,15 @@ MODELS = ModelTables(
         tensor_names=("input", "x", "y", "other"),
         list_names=("x", "tensors"),
         function_packages=frozenset({"paddle", "paddle.nn.functional", "paddle.fluid.layers"}),
+        means=frozenset({"paddle.mean"}),
+        differences={"paddle.square": "mse", "paddle.abs": "l1"},
         sequential=frozenset({"paddle.nn.Sequential"}),
         lists=frozenset({"paddle.nn.LayerList"}),
         dicts=frozenset({"paddle.nn.LayerDict"}),
         wrappers=frozenset(
             {
                 "paddle.DataParallel",
+                "paddle.Model",
                 "paddle.jit.to_static",
                 "paddle.nn.SyncBatchNorm.convert_sync_batchnorm",
                 "paddle.distributed.fleet.distributed_model",
@@ -51,6 +60,14 @@ MODELS = ModelTables(
     encoders=(
         EncoderLibrary(package="paddlenlp.transformers", stated=_SEGMENTS),
         EncoderLibrary(package="paddleformers.transformers", stated=_SEGMENTS),
+    ),
+    fitting=FitMethods(
+        package="paddle",
+        compiles="prepare",
+        fits="fit",
+        rows=("train_data",),
+        others="eval_data",
+        refused=frozenset({"num_iters"}),
     ),
     script=ScriptReading(
         loaders=("paddle.io.DataLoader",),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from crosscast_paddle.reading.decay_by_hand import DecayByHand, decay_by_hand
 from crosscast_paddle.reading.encoder_parts import encoder_parts
+from crosscast_paddle.reading.high_level import advances_by_step
 from crosscast_paddle.reading.rates import rates
 from crosscast_paddle.reading.static import is_static
 from crosscast_paddle.reading.unseen import unseen_clips, unseen_processes
@@ -166,7 +167,7 @@ def _stepped(optimizer: OptimizerCall, static: bool) -> str:
     """
     node = optimizer.call.bound().get("learning_rate")
     if node is None or ".fluid." not in optimizer.name:
-        return ""
+        return "step" if advances_by_step(optimizer.call.module.program) else ""
     return "step" if static or _counts_updates(node, optimizer.call) else ""
 
 

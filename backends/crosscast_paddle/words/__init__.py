@@ -36,6 +36,7 @@ WORDS = Words(
         "sums_over_processes": r"paddle\.distributed\.all_reduce",
         "saves": r"paddle\.save",
         "data_loader": r"paddle\.io\.DataLoader",
+        "fits": r"paddle\.Model\.fit",
         "joins_processes": r"paddle\.distributed\.(init_parallel_env|spawn|launch|fleet\.init)"
         r"|paddle\.fluid\.(incubate\.)?[\w.]*(DistributeTranspiler|ParallelExecutor|prepare_context)"
         r"|(paddle\.fluid\.[\w.]*)?with_data_parallel",

@@ -127,6 +127,10 @@ _REST: dict[str, Signature] = {
     "paddle.nn.ClipGradByValue": "max min",
     "paddle.nn.utils.clip_grad_norm_": "parameters max_norm norm_type error_if_nonfinite",
     "paddle.nn.utils.clip_grad_value_": "parameters clip_value",
+    "paddle.Model": "network inputs labels",
+    "paddle.Model.prepare": "optimizer loss metrics amp_configs",
+    "paddle.Model.fit": "train_data eval_data batch_size epochs eval_freq log_freq save_dir "
+    "save_freq verbose drop_last shuffle num_workers callbacks accumulate_grad_batches num_iters",
     "paddle.DataParallel": "layers strategy comm_buffer_size last_comm_buffer_size "
     "find_unused_parameters group",
     "paddle.distributed.fleet.init": "role_maker is_collective strategy",

@@ -7,6 +7,7 @@ from crosscast_migrate.models.tables import (
     FitMethods,
     ModelReading,
     ModelTables,
+    PipelineReading,
     ScriptReading,
 )
 from crosscast_tensorflow.models.initial_values import CLASSES, DEFAULTS, NAMES
@@ -30,6 +31,28 @@ MODELS = ModelTables(
             {"tensorflow", "tensorflow.nn", "tensorflow.math", "keras.ops"}
         ),
         attends=ATTENDS,
+        means=frozenset(
+            {"tensorflow.reduce_mean", "tensorflow.math.reduce_mean", "keras.ops.mean"}
+        ),
+        row_losses={
+            "tensorflow.nn.sparse_softmax_cross_entropy_with_logits": ("cross_entropy", 1.0),
+            "tensorflow.nn.sigmoid_cross_entropy_with_logits": ("binary_cross_entropy", 1.0),
+            "keras.losses.sparse_categorical_crossentropy": ("cross_entropy", 1.0),
+            "keras.losses.binary_crossentropy": ("binary_cross_entropy", 1.0),
+            "keras.losses.mean_squared_error": ("mse", 1.0),
+            "keras.losses.mse": ("mse", 1.0),
+            "keras.losses.mean_absolute_error": ("l1", 1.0),
+        },
+        differences={
+            "tensorflow.square": "mse",
+            "tensorflow.math.square": "mse",
+            "keras.ops.square": "mse",
+            "tensorflow.abs": "l1",
+            "tensorflow.math.abs": "l1",
+            "keras.ops.abs": "l1",
+        },
+        labels_first=True,
+        pairs_columns=frozenset({"keras"}),
         ranges=frozenset({"tensorflow.range"}),
         shapes=frozenset({"tensorflow.shape", "keras.ops.shape"}),
         sequential=frozenset({"keras.Sequential", "keras.models.Sequential"}),
@@ -45,9 +68,37 @@ MODELS = ModelTables(
     library=LIBRARY,
     encoders=(EncoderLibrary(package="transformers", prefix="TF"),),
     fitting=FitMethods(
-        package="keras", compiles="compile", fits="fit", class_weights="class_weight"
+        package="keras",
+        compiles="compile",
+        fits="fit",
+        class_weights="class_weight",
+        rows=("x", "y"),
+        others="validation_data",
+        adds="add_loss",
+        refused=frozenset(
+            {"sample_weight", "validation_split", "steps_per_epoch", "initial_epoch"}
+        ),
     ),
     script=ScriptReading(
+        arrays={
+            "tensorflow.cast": "np.asarray",
+            "tensorflow.constant": "np.asarray",
+            "tensorflow.convert_to_tensor": "np.asarray",
+            "tensorflow.float32": "np.float32",
+            "tensorflow.int32": "np.int32",
+            "tensorflow.int64": "np.int64",
+        },
+        class_columns=True,
+        pipelines=PipelineReading(
+            begins=frozenset({"tensorflow.data.Dataset.from_tensor_slices"}),
+            same=frozenset({"prefetch", "cache", "with_options"}),
+            batches="batch",
+            shuffles="shuffle",
+            buffer="buffer_size",
+            reshuffles="reshuffle_each_iteration",
+            repeats="repeat",
+            maps="map",
+        ),
         left_behind={
             "checkpoints": r"keras\.callbacks\.(?:ModelCheckpoint|BackupAndRestore)"
             r"|tensorflow\.train\.(?:Checkpoint|CheckpointManager)"

@@ -17,7 +17,6 @@ from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.fact_builder import fact_of
 from crosscast_reading.readers.python.decisions import decide_recomputing
-from crosscast_reading.readers.python.fact_writer import FactWriter, place_of
 from crosscast_reading.readers.python.library_calls import (
     calls_of,
     canonical,
@@ -27,9 +26,9 @@ from crosscast_reading.readers.python.library_calls import (
 )
 from crosscast_reading.readers.python.origins import located
 from crosscast_reading.readers.python.seeds import seed_facts
-from crosscast_reading.readers.python.shuffling import tell_of_datasets, tell_of_fit
 from crosscast_reading.trainstep.frames.clip_limits import is_symmetric
 from crosscast_tensorflow.reading.accumulators import accumulators
+from crosscast_tensorflow.reading.batches import fitted
 from crosscast_tensorflow.reading.contrib_updates import contrib_clips
 from crosscast_tensorflow.reading.gradient_sums import clips_before, gradient_sums
 from crosscast_tensorflow.reading.handed_on import called_rates, handed_limits
@@ -81,7 +80,7 @@ class TensorflowLoopReader:
         if not uses_framework(program, "tensorflow"):
             return
         yield from seed_facts(program, "tensorflow", _SEEDS, NAME)
-        yield from _fitted(program)
+        yield from fitted(program, NAME)
         yield from _clipping(program)
         yield from contrib_clips(program, NAME)
         yield from private_clips(program, NAME)
@@ -91,21 +90,6 @@ class TensorflowLoopReader:
         yield from accumulators(program, NAME)
         yield from parallel(program, NAME)
         yield from _checkpointing(program)
-
-
-def _fitted(program: Program) -> Iterator[Fact]:
-    """Yield the facts of `fit` with arrays: the batch size; it trains on a short last batch too."""
-    for call in program.calls():
-        if call.method == "fit" and call.receiver is not None and "batch_size" in call.bound():
-            writer = FactWriter(NAME)
-            writer.number("batch.micro_batch_size", call.argument("batch_size"), place_of(call))
-            writer.say("batch.drop_last", "no", place_of(call))
-            tell_of_fit(writer, call)
-            yield from writer.facts
-            return
-    writer = FactWriter(NAME)
-    tell_of_datasets(writer, program)
-    yield from writer.facts
 
 
 def gradient_clips(program: Program) -> Iterator[tuple[str, Call]]:

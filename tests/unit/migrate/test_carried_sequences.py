@@ -21,8 +21,7 @@ def of(name: str) -> Program:
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_a_program_is_carried_whole(program: Program) -> None:
     """Its updates in every framework: tests/frameworks/test_across_programs.py."""
-    source = Source("train.py", program.text)
-    across = migrate_across([source], BACKENDS, settings=LENGTH)
+    across = program.migrated(BACKENDS)
     assert across.fill_in == ()
     assert not {d.code for d in across.diagnostics} & {"CC911", "CC935", "CC938", "CC972"}
     assert set(across.own_models) == set(BACKENDS)

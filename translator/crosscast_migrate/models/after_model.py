@@ -74,29 +74,36 @@ def applied(
 
 
 def outputs_taken(
-    machine: ModelMachine, returned: Any, call: ast.Call, taken: Sequence[ast.expr], module: Module
+    machine: ModelMachine,
+    returned: Any,
+    call: ast.Call | None,
+    taken: Sequence[ast.expr | int | str],
+    module: Module,
 ) -> Tensor:
     """Return the outputs of a model that several losses take, as one value with all of them.
 
     Args:
         machine: with the model.
         returned: what the model returns.
-        call: of the model.
-        taken: expressions, of which some are the same.
+        call: of the model; None where each loss is that of an output.
+        taken: expressions, of which some are the same, or places and names of outputs.
         module: of the call.
 
     Raises:
         UnreadableError: one is no operation of the tables on an output.
     """
     frame = Variables(module)
+    if call is None:
+        return machine.graph.apply("values", _outputs(machine, returned, taken), {})
     statement = module.statement_of(call)
     if isinstance(statement, ast.Assign) and statement.value is call:
         for target in statement.targets:
             machine.assign(target, returned, frame)
         for later in _following(statement, module):
             _run(machine, later, frame)
-    values = [machine.certain(node, frame) for node in taken]
-    for node, value in zip(taken, values, strict=True):
+    nodes = [node for node in taken if isinstance(node, ast.expr)]
+    values = [machine.certain(node, frame) for node in nodes]
+    for node, value in zip(nodes, values, strict=True):
         if not isinstance(value, Tensor) or value.is_turned:
             reason = f"the loss takes {module.text(node)[:60]}, not what the model returns"
             raise UnreadableError(reason, module.span(node))
@@ -104,6 +111,24 @@ def outputs_taken(
     if len(set(values)) == 1:
         return first
     return machine.graph.apply("values", values, {})
+
+
+def _outputs(machine: ModelMachine, returned: Any, taken: Sequence[object]) -> list[Tensor]:
+    """Return the outputs of a model at places or with names, which must be all that there are."""
+    parts: dict[object, Any] = {}
+    if isinstance(returned, list | tuple):
+        parts = dict(enumerate(returned))
+        if not all(isinstance(key, int) for key in taken):
+            numbers = [getattr(part, "number", -1) for part in returned]
+            parts = {machine.output_names.get(n): p for n, p in zip(numbers, returned, strict=True)}
+    elif isinstance(returned, dict):
+        parts = dict(returned)
+    values = [parts.get(key) for key in taken]
+    tensors = [value for value in values if isinstance(value, Tensor) and not value.is_turned]
+    if len(tensors) < len(taken) or parts.keys() != set(taken):
+        shown = ", ".join(str(key) for key in taken)
+        raise UnreadableError(f"the outputs of the model are not those of the losses: {shown}")
+    return tensors
 
 
 def _run(machine: ModelMachine, statement: ast.stmt, frame: Variables) -> None:

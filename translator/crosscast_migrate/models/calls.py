@@ -132,7 +132,10 @@ def forward(
     """Return the value of a model or a layer for its inputs."""
     match held:
         case LayerObject():
-            return _of_layer(machine, held, given, named, span)
+            value = _of_layer(machine, held, given, named, span)
+            if held.title and isinstance(value, Tensor):
+                machine.output_names[value.number] = held.title
+            return value
         case SequenceObject(parts=parts, is_model=True):
             value = given[0] if given else None
             for _, part in parts:
@@ -319,7 +322,8 @@ def _of_library(
         for setting in ("weight_initial", "bias_initial"):
             if isinstance(settings.get(setting), Closure):
                 settings[setting] = filling.own_initializer(machine, settings[setting], node, frame)
-        return LayerObject(row, settings, span)
+        title = named.get("name")
+        return LayerObject(row, settings, span, title=title if isinstance(title, str) else "")
     if name in tables.sequential or name in tables.lists or name in tables.dicts:
         return containers.made(machine, name in tables.sequential, given, named, span)
     if name in tables.inputs:

@@ -85,8 +85,13 @@ def functional(
     input_values = inputs if isinstance(inputs, list | tuple) else [inputs]
     if isinstance(inputs, dict):
         input_values = list(inputs.values())
+    if isinstance(output, tuple):
+        output = list(output)
+    several = list(output.values()) if isinstance(output, dict) else output
+    several = several if isinstance(several, list) else [several]
     tensors = [each for each in input_values if isinstance(each, Tensor)]
-    if not isinstance(output, Tensor) or len(tensors) < len(input_values):
+    known = all(isinstance(part, Tensor) for part in several)
+    if output is None or not several or not known or len(tensors) < len(input_values):
         raise UnreadableError("the inputs or the output of the model are not known", span)
     return FunctionalModel(tensors, output)
 

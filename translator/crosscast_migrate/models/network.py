@@ -89,6 +89,11 @@ class Network:
     is_flat: bool = False
     """Whether the loss takes all entries but those of the last axis as rows of their own."""
 
+    @property
+    def is_single(self) -> bool:
+        """Whether it certainly gives one number for every row, in a column."""
+        return self.shapes.get(self.output) == (None, 1)
+
     def layer(self, name: str) -> Layer:
         """Return the layer of a name."""
         return next(layer for layer in self.layers if layer.name == name)

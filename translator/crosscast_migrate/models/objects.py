@@ -115,6 +115,8 @@ class LayerObject:
     """What was done to its weights after it was created; None for something unknown."""
     parts: dict[str, LayerObject] = field(default_factory=dict)
     """The layers that it consists of, once it was called."""
+    title: str = ""
+    """The name that the source gives it, which its outputs go by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,7 @@ class FunctionalModel:
     """A model by the functional API: outputs as a function of inputs."""
 
     inputs: list[Tensor]
-    output: Tensor
+    output: Tensor | list[Tensor] | dict[str, Tensor]
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,8 @@ class ProgramObjects(Machine):
         self.graph = graph
         self.input_names: dict[int, str] = {}
         """Number of an input to the name that the source gives it."""
+        self.output_names: dict[int, str] = {}
+        """Number of a value to the name of the layer that gives it."""
         self._made: dict[ast.AST, Any] = {}
 
     def opaque(self, node: ast.AST, module: Module) -> Opaque:

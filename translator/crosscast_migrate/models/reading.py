@@ -44,15 +44,16 @@ if TYPE_CHECKING:
 
 After = tuple[Sequence[Computed], "Module"]
 """What a training step computes of the outputs."""
-Taken = tuple[ast.Call, Sequence[ast.expr], "Module"]
-"""The call of a model, and what the losses of a sum take of its outputs."""
+Taken = tuple[ast.Call | None, Sequence[ast.expr | int | str], "Module"]
+"""The call of a model, and what the losses of a sum take of its outputs; None for a model that is
+compiled with losses for its outputs."""
 
 
 def network_of(
     program: Program,
     steps: Sequence[TrainingStep],
     framework: str,
-    taken: Sequence[ast.expr] = (),
+    taken: Sequence[ast.expr | int | str] = (),
 ) -> Network:
     """Return the model that a program trains.
 
@@ -76,7 +77,9 @@ def network_of(
         for node, module in _sources(*use.held):
             try:
                 place, then = (node, module), (after, use.module)
-                several = (use.call, taken, use.module) if taken and use.call else None
+                by_key = any(isinstance(each, int | str) for each in taken)
+                is_taken = taken and by_key == (use.call is None)
+                several = (use.call, taken, use.module) if is_taken else None
                 network = _read(program, tables, tables.reading, place, then, several)
                 networks.append(_as_used(network, use, tables.reading))
             except UnreadableError as error:

@@ -80,6 +80,16 @@ class ModelReading:
     """Functions that count as NumPy's `arange` does, under another name."""
     shapes: frozenset[str] = frozenset()
     """Functions that return the shape of a value."""
+    means: frozenset[str] = frozenset()
+    """Functions that take the mean of all numbers of a value."""
+    row_losses: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+    """Functions that give a loss for every row or number, to its kind and a factor."""
+    differences: Mapping[str, str] = field(default_factory=dict)
+    """Functions of a difference to the kind of loss that their mean is."""
+    labels_first: bool = False
+    """Whether losses take labels and then outputs."""
+    pairs_columns: frozenset[str] = frozenset()
+    """Packages whose losses take one number in a column of its own as that number."""
     differentiates: frozenset[str] = frozenset()
     """Functions that return the derivative of a function, whose first parameter is the model."""
     adds_in_place: bool = False
@@ -258,8 +268,36 @@ class FitMethods:
     """Of the models."""
     compiles: str
     fits: str
-    class_weights: str
+    class_weights: str = ""
     """The argument of `fits` with a dictionary from classes to weights."""
+    rows: tuple[str, ...] = ()
+    """Arguments of `fits` with the rows: a data set, or arrays of inputs and of labels."""
+    others: str = ""
+    """The argument of `fits` with the rows for evaluation."""
+    adds: str = ""
+    """The method of layers and models that adds a loss to that of `fits`."""
+    shuffles: bool = True
+    """Whether `fits` draws rows of arrays at random unless it is told."""
+    refused: frozenset[str] = frozenset()
+    """Arguments of `fits` by which it trains on other rows, or on rows with weights."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineReading:
+    """Data sets of arrays, and methods that return one with changed rows, or changed order."""
+
+    begins: frozenset[str]
+    """Functions that are given the arrays."""
+    same: frozenset[str]
+    """Methods that change no row and no order."""
+    batches: str
+    shuffles: str
+    buffer: str
+    """The argument of `shuffles` with the number of rows of which the next one is drawn."""
+    reshuffles: str
+    """The argument of `shuffles` that says whether every epoch has an order of its own."""
+    repeats: str
+    maps: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,6 +312,7 @@ class ScriptReading:
     """Classes of rows that are given arrays."""
     arrays: Mapping[str, str] = field(default_factory=dict)
     """Functions and types to what they are in NumPy."""
+    pipelines: PipelineReading | None = None
     typed_arrays: Mapping[str, str] = field(default_factory=dict)
     """Functions that make an array of one type, to that type in NumPy."""
     class_columns: bool = False

@@ -71,17 +71,29 @@ def _in_derivative(
     place = _differentiated(derivative, module)
     if name not in reading.differentiates or not derivative.args or place is None:
         return
-    calls = [call for call in module.every(ast.Call) if _is(call.func, derivative, module)]
+    calls = _calls_of(derivative, module)
     models = {call.args[place] for call in calls if place < len(call.args)}
-    for function, where in _functions(program, derivative.args[0], module):
-        held: dict[str, list[Place]] = {}
-        for call in calls:
-            for parameter, argument in zip(_parameters(function), call.args, strict=False):
-                held.setdefault(parameter, []).append((argument, module))
+    for function, where in functions_of(program, derivative.args[0], module):
+        held = handed_over(derivative, function, module)
         uses = list(_calls(program, function, where, held, _DEEPEST))
         trained = [use for use in uses if use.held[0] in models]
         if trained:  # what else is called may be a second model: a teacher
             yield from (*trained, *(use for use in uses if use not in trained))
+
+
+def _calls_of(derivative: ast.Call, module: Module) -> list[ast.Call]:
+    return [call for call in module.every(ast.Call) if _is(call.func, derivative, module)]
+
+
+def handed_over(
+    derivative: ast.Call, function: Function | ast.Lambda, module: Module
+) -> dict[str, list[Place]]:
+    """Return the parameters of a function to what the calls of its derivative give them."""
+    held: dict[str, list[Place]] = {}
+    for call in _calls_of(derivative, module):
+        for parameter, argument in zip(_parameters(function), call.args, strict=False):
+            held.setdefault(parameter, []).append((argument, module))
+    return held
 
 
 def _parameters(function: Function | ast.Lambda) -> list[str]:
@@ -109,7 +121,7 @@ def _is(function: ast.expr, derivative: ast.Call, module: Module) -> bool:
     )
 
 
-def _functions(
+def functions_of(
     program: Program, node: ast.expr, module: Module
 ) -> Iterator[tuple[Function | ast.Lambda, Module]]:
     """Yield the functions of the program that an expression can be."""
@@ -147,7 +159,7 @@ def _calls(
         names = [argument.id if isinstance(argument, ast.Name) else "" for argument in node.args]
         if not depth or not held.keys() & set(names):
             continue
-        for inner, where in _functions(program, node.func, module):
+        for inner, where in functions_of(program, node.func, module):
             pairs = zip(_parameters(inner), names, strict=False)
             handed = {parameter: held[name] for parameter, name in pairs if name in held}
             if handed and inner is not function:

@@ -25,10 +25,11 @@ Role = Literal[
     "saves",
     "data_loader",
     "joins_processes",
+    "fits",
 ]
 """What a class or function is for. `clip`: objects that make an optimizer clip; `clips_a_copy`:
 functions that return clipped gradients and leave their arguments; `joins_processes`: calls that
-join the processes of a program, or start them."""
+join the processes of a program, or start them; `fits`: methods by which a model trains itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Models that Keras trains: `compile` and `fit`, and the callbacks that may change training."""
+"""Models that their library trains, with `fit`, and the callbacks that may change training."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from crosscast.messages.diagnostics import Span
 from crosscast_reading.pysource.libraries.packages import framework_of_name
+from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.pysource.names.containers import chase
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.program import Program
+from crosscast_reading.readers.python.library_calls import canonical
 
 _FITS = frozenset({"fit", "fit_generator", "train_on_batch"})
 _HARMLESS = frozenset(
@@ -19,6 +21,7 @@ _HARMLESS = frozenset(
         *("ModelCheckpoint", "EarlyStopping", "TensorBoard", "CSVLogger", "TerminateOnNaN"),
         *("ProgbarLogger", "History", "RemoteMonitor", "BackupAndRestore", "BaseLogger"),
         *("TqdmCallback", "WandbCallback", "WandbMetricsLogger", "WandbModelCheckpoint"),
+        *("VisualDL",),
         *("BroadcastGlobalVariablesCallback", "MetricAverageCallback"),
     }
 )
@@ -27,7 +30,7 @@ _HARMLESS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A call with which Keras trains a model."""
+    """A call with which a library trains a model."""
 
     place: Span
     callbacks: str = ""
@@ -38,17 +41,23 @@ class Fit:
 
 
 def fit_of(program: Program) -> Fit | None:
-    """Return the first call that trains a compiled model of Keras; None if there is none."""
+    """Return the first call that trains a model in a loop of its library; None without one."""
+    for call in program.calls():
+        if any(has_role(canonical(name), "fits") for name in call.names):
+            return _fit(call)
     modules = [module for module in program.modules if _has_keras(module)]
     calls = [call for module in modules for call in module.calls]
     if not any(call.method == "compile" and _has_optimizer(call) for call in calls):
         return None
     for call in calls:
         if call.method in _FITS and call.receiver is not None and program.function(call) is None:
-            place = call.module.span(call.node)
-            text, at = next(_unknown_callbacks(call), ("", None))
-            return Fit(place, text, at, _cut(calls))
+            return _fit(call, _cut(calls))
     return None
+
+
+def _fit(call: Call, cuts: Span | None = None) -> Fit:
+    text, at = next(_unknown_callbacks(call), ("", None))
+    return Fit(call.module.span(call.node), text, at, cuts)
 
 
 def _cut(calls: Sequence[Call]) -> Span | None:

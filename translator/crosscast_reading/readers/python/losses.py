@@ -36,17 +36,21 @@ def losses_of(step: TrainingStep, reader: str) -> Iterator[Fact]:
     yield from _facts(losses, reader)
 
 
-def compiled_losses(calls: Iterator[Call], reader: str) -> Iterator[Fact]:
-    """Yield the facts about the losses that `compile` of Keras' models is given."""
+def compiled_losses(calls: Iterator[Call], reader: str, method: str = "compile") -> Iterator[Fact]:
+    """Yield the facts about the losses that a method like `compile` of Keras' models is given."""
     losses: list[Found] = []
     for call in calls:
         node = call.bound().get("loss")
-        if node is None or call.method != "compile" or call.receiver is None:
+        if node is None or call.method != method or call.receiver is None:
             continue
         value = evaluate(node, call.module)
         if _is_nothing(value):
             continue
-        losses.append(loss_of_value(value, node, call.module))
+        loss = loss_of_value(value, node, call.module)
+        weights = call.bound().get("loss_weights")
+        if loss.kind and weights is not None and not _is_nothing(call.argument("loss_weights")):
+            loss = Found("", f"loss_weights={call.module.text(weights)}, {loss.text}", loss.place)
+        losses.append(loss)
     yield from _facts(losses, reader)
 
 

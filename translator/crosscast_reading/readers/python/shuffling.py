@@ -213,7 +213,7 @@ def _shuffles(data: ast.expr, module: Module) -> bool:
         and isinstance(here.func, ast.Attribute)
         and here.func.attr == "shuffle"
         and not _SHUFFLES_IN_PLACE.match(where.resolve(here.func))
-        for here, where in _made_of(data, module)
+        for here, where in made_of(data, module)
     )
 
 
@@ -221,13 +221,13 @@ def _begins_in_tensorflow(data: ast.expr, module: Module) -> bool:
     """Whether the call that a data set of TensorFlow begins with is visible."""
     return any(
         isinstance(here, ast.Call) and _OF_TENSORFLOW.match(where.resolve(here.func))
-        for here, where in _made_of(data, module)
+        for here, where in made_of(data, module)
     )
 
 
 def _is_by_index(data: ast.expr, module: Module) -> bool:
     """Whether rows of a data set are asked for by number: a list, a class with `__getitem__`."""
-    return any(_has_numbers(here, where) for here, where in _made_of(data, module))
+    return any(_has_numbers(here, where) for here, where in made_of(data, module))
 
 
 def _has_numbers(node: ast.expr, module: Module) -> bool:
@@ -257,7 +257,7 @@ def _is_own(node: ast.Call, module: Module) -> bool:
     )
 
 
-def _made_of(data: ast.expr, module: Module) -> Iterator[tuple[ast.expr, Module]]:
+def made_of(data: ast.expr, module: Module) -> Iterator[tuple[ast.expr, Module]]:
     """Yield an expression and what it comes from, through methods and what hands rows on."""
     waiting, seen = [(data, module)], set[ast.expr]()
     while waiting:

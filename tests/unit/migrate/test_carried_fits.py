@@ -1,0 +1,313 @@
+"""Rows of `fit` and of pipelines, and sums of losses, that are carried, and look-alikes refused.
+
+The programs are those of `across_fits.md`, which tests/frameworks/test_across_programs.py runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from across_programs import PROGRAMS, UPDATES
+from crosscast.messages.source import Source
+from crosscast_migrate.across_frameworks import CrossMigration, migrate_across
+
+TEXTS = {program.name: program for program in PROGRAMS}
+
+
+def moved(name: str, *changes: tuple[str, str]) -> CrossMigration:
+    """Return what becomes of a program after changes, of which none may do nothing."""
+    text = TEXTS[name].text
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    settings = {"schedule.total_steps": UPDATES, **TEXTS[name].settings}
+    return migrate_across([Source("train.py", text)], ["torch"], settings=settings)
+
+
+def reasons(across: CrossMigration, path: str) -> str:
+    return " ".join(d.message for d in across.diagnostics if d.path == path)
+
+
+ROWS_REFUSED = [
+    ("keras_fit", "verbose=0", "verbose=0, sample_weight=w", "fit has sample_weight"),
+    ("keras_fit", "verbose=0", "verbose=0, validation_split=0.1", "fit has validation_split"),
+    ("keras_fit", "verbose=0", "verbose=0, steps_per_epoch=3", "fit has steps_per_epoch"),
+    ("keras_fit", "model.fit(", "model.fit(x_train, y_train)\nmodel.fit(", "different rows or"),
+    (
+        "keras_fit",
+        'data["x"].astype("float32"), data["y"]',
+        "keras.datasets.mnist.load_data()",
+        "the rows need keras.datasets.mnist.load_data()",
+    ),
+    ("keras_fit", "x_train, y_train, batch", "made(), y_train, batch", "the rows need made"),
+    ("keras_pipeline", ".cache()", ".filter(keep)", "the rows need filter(keep)"),
+    ("keras_pipeline", ".cache()", ".take(9)", "the rows need take(9)"),
+    ("keras_pipeline", ".cache()", ".repeat().shuffle(80)", "need repeat() before shuffle(80)"),
+    ("keras_pipeline", "prefetch(tf.data.AUTOTUNE)", "shuffle(4)", "the rows need shuffle(4)"),
+    ("keras_pipeline", "(images, labels))", "(images, labels, w))", "has weights of its rows"),
+    ("keras_pipeline", "image, label):", "image, label, k=1):", "the rows need def prepare"),
+    ("keras_pipeline", "* 2.0, label", "* scale(), label", "the rows need (image - 0.5) * scale"),
+    ("keras_pipeline", "(image - 0.5)", "(image - image)", "the rows need image - image"),
+    ("keras_pipeline", "return (image - 0.5) * 2.0", "return image[0]", "the rows need image[0]"),
+    (
+        "keras_pipeline",
+        "tf.cast(image, tf.float32)",
+        "tf.image.random_flip_left_right(image)",
+        "the rows need tf.image.random_flip",
+    ),
+    (
+        "keras_two",
+        '{"kind": data["classes"], "value"',
+        '{"kind": data["classes"], "v"',
+        "x, kind, v",
+    ),
+    (
+        "keras_two",
+        '{"kind": data["classes"], "value": data["values"]}',
+        '[data["classes"], data["values"]]',
+        "which arrays of a row are which is not seen",
+    ),
+    (
+        "keras_listed",
+        '[data["classes"], data["values"]]',
+        '{"a": data["classes"], "b": data["values"]}',
+        "which arrays of a row are which is not seen: a, b",
+    ),
+    ("paddle_fit", "verbose=0", "verbose=0, num_iters=4", "fit has num_iters"),
+    ("paddle_fit", "self.y[index]\n", "self.y[index], 1\n", "does not return x, labels"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "reason"), ROWS_REFUSED)
+def test_rows_that_are_others_are_refused_by_name(
+    name: str, old: str, new: str, reason: str
+) -> None:
+    across = moved(name, (old, new))
+    assert reason in reasons(across, "data")
+    assert not [file for file in across.files if file.endswith("own_rows.py")]
+
+
+TOLD = [
+    ("keras_pipeline", ".cache()", ".shuffle(20)", "notes", "shuffle(20) draws from a part"),
+    ("keras_pipeline", ".cache()", ".repeat()", "undone", "repeat() stands before the batches"),
+    (
+        "keras_pipeline",
+        ".cache()",
+        ".shuffle(len(images), reshuffle_each_iteration=False)",
+        "undone",
+        "has the same order in every epoch",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "where", "text"), TOLD)
+def test_rows_that_come_otherwise_are_told_of(
+    name: str, old: str, new: str, where: str, text: str
+) -> None:
+    rows = moved(name, (old, new)).rows
+    assert rows is not None
+    assert rows.text
+    assert any(text in told for told in getattr(rows, where))
+
+
+def test_a_shuffle_of_all_rows_is_only_a_shuffle() -> None:
+    rows = moved("keras_pipeline", (".cache()", ".shuffle(len(images))")).rows
+    assert rows is not None
+    assert (rows.shuffle, len(rows.notes), rows.undone) == (True, 1, ())
+
+
+BATCHES = [
+    ("keras_fit", "batch_size=8, ", "", (32, "flush_renormalized", False)),
+    ("keras_fit", ", shuffle=False", "", (8, "flush_renormalized", True)),
+    ("keras_pipeline", ", drop_remainder=True", "", (8, "flush_renormalized", False)),
+    ("keras_pipeline", "batch(8", "repeat(2).batch(16", (16, "drop", False)),
+    ("paddle_fit", "batch_size=8, ", "", (1, "flush_renormalized", False)),
+    ("paddle_fit", ", shuffle=False", "", (8, "flush_renormalized", True)),
+    ("paddle_arrays", "drop_last=True, ", "", (8, "flush_renormalized", False)),
+    (
+        "paddle_fit",
+        'Points("data.npz"), batch_size=8, epochs=2, shuffle=False',
+        'paddle.io.DataLoader(Points("data.npz"), batch_size=4, shuffle=True, drop_last=True)',
+        (4, "drop", True),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "wanted"), BATCHES)
+def test_batches_are_those_of_the_library(
+    name: str, old: str, new: str, wanted: tuple[int, str, bool]
+) -> None:
+    data = moved(name, (old, new)).fields
+    paths = ("batch.micro_batch_size", "accumulation.tail", "data.shuffle")
+    assert tuple(data[path].value for path in paths) == wanted
+    assert all(data[path].how != "assumed" for path in paths)
+
+
+def test_rows_are_computed_as_the_pipeline_does(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    images = np.arange(0, 256, 2, dtype=np.uint8).reshape(2, 8, 8, 1)
+    np.save("images.npy", images)
+    np.save("labels.npy", np.array([3, 1]))
+    rows = moved("keras_pipeline").rows
+    assert rows is not None
+    names: dict[str, Any] = {}
+    exec(compile(rows.text, "own_rows.py", "exec"), names)  # our own text
+    found = names["train_rows"]().rows(np.array([1, 0]))
+    assert found["x"].dtype == np.float32
+    wanted = (images.astype(np.float32) / 255.0 - 0.5) * 2.0
+    np.testing.assert_allclose(found["x"], wanted[::-1], rtol=1e-6)
+    np.testing.assert_array_equal(found["labels"], [1, 3])
+
+
+SUMS_REFUSED = [
+    ("keras_two", '"value": 0.5}', '"value": weight()}'),
+    ("keras_two", '"value": 0.5}', "}"),
+    ("keras_two", 'name="value")', 'name="other")'),
+    ("keras_listed", '"mae"]', "own_loss]"),
+    ("keras_listed", '"mae"]', "None]"),
+    ("keras_listed", '"mae"]', '"sparse_categorical_crossentropy"]'),
+    ("keras_listed", '"mae"]', 'keras.losses.MeanSquaredError(reduction="sum")]'),
+    ("keras_listed", "loss_weights=[1.0, 0.25]", "loss_weights=[1.0]"),
+    ("tensorflow_loop", "0.5 * squared", "0.5 * squared + sum(model.losses)"),
+    ("tensorflow_loop", "    gradients = tape", "    loss += penalty\n    gradients = tape"),
+    ("tensorflow_loop", "tf.reduce_mean(tf.square", "tf.reduce_sum(tf.square"),
+    ("tensorflow_loop", "tf.reduce_mean(tf.square", "(tf.square"),
+    ("tensorflow_loop", "cross_entropy(classes, logits)", "cross_entropy(logits, classes)"),
+    ("tensorflow_loop", "cross_entropy(classes, ", "cross_entropy(classes - 1, "),
+    ("tensorflow_loop", "(classes, logits)", "(classes, logits, sample_weight=w)"),
+    ("jax_sum", "jnp.mean(optax.l2_loss", "jnp.sum(optax.l2_loss"),
+    ("jax_sum", "+ 0.5 * l2", "+ 0.5 * l2 + 1e-4 * optax.global_norm(weights)"),
+    ("jax_sum", "(logits, classes).mean", "(logits, classes % 2).mean"),
+    ("jax_sum", "l2_loss(value[:, 0], values)", "huber_loss(value[:, 0], values, 0.5)"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new"), SUMS_REFUSED)
+def test_a_sum_that_means_something_else_is_left_to_the_user(name: str, old: str, new: str) -> None:
+    across = moved(name, (old, new))
+    assert "loss.kind" in across.fill_in
+    assert "write its kind" in reasons(across, "loss.kind")
+    assert not [file for file in across.files if file.endswith("own_loss.py")]
+
+
+ONE_LOSS = [
+    ('metrics=["accuracy"],', "loss_weights=[0.5],", "loss_weights=[0.5]"),
+    ("model.compile(", "model.add_loss(penalty)\nmodel.compile(", "add_loss of the source adds"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "reason"), ONE_LOSS)
+def test_what_fit_makes_of_a_loss_is_not_left_out(old: str, new: str, reason: str) -> None:
+    across = moved("keras_fit", (old, new))
+    assert "loss.kind" in across.fill_in
+    assert reason in reasons(across, "loss.kind")
+
+
+SUMS_KEPT = [
+    ("tensorflow_loop", (("0.5 * squared", "squared / 2"),), (1, 2), (1.0, 0.5)),
+    (
+        "tensorflow_loop",
+        (("for x, classes, values in", "for x, values, classes in"),),
+        (2, 1),
+        (1.0, 0.5),
+    ),
+    (
+        "tensorflow_loop",
+        (
+            ("for x, classes, values in", "for batch in"),
+            ("= train_step(x, classes, values)", "= train_step(batch)"),
+            (
+                "def train_step(x, classes, values):",
+                "def train_step(b):\n    x, values, classes = b",
+            ),
+        ),
+        (2, 1),
+        (1.0, 0.5),
+    ),
+    (
+        "tensorflow_loop",
+        (("cross_entropy(classes, logits)", "cross_entropy(y_pred=logits, y_true=classes)"),),
+        (1, 2),
+        (1.0, 0.5),
+    ),
+    ("jax_sum", (("return ce + 0.5 * l2", "return (ce + l2) / 2, logits"),), (1, 2), (0.5, 0.25)),
+    (
+        "jax_sum",
+        (("optax.l2_loss(value[:, 0], values)", "(values - value[:, 0]) ** 2"),),
+        (1, 2),
+        (1.0, 0.5),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "changes", "labels", "weights"), SUMS_KEPT)
+def test_a_sum_has_the_weights_and_labels_of_the_source(
+    name: str,
+    changes: tuple[tuple[str, str], ...],
+    labels: tuple[int, ...],
+    weights: tuple[float, ...],
+) -> None:
+    loss: Any = moved(name, *changes).loss
+    terms = loss.losses.terms
+    assert tuple(term.labels + 1 for term in terms) == labels
+    assert tuple(term.weight for term in terms) == weights
+
+
+def test_labels_of_a_batch_by_name_are_told() -> None:
+    batch = "{'x': xs[index], 'classes': classes[index], 'values': values[index]}"
+    across = moved(
+        "jax_sum",
+        ("def loss_fn(model, x, classes, values):", "def loss_fn(model, batch):"),
+        ("model(x)", "model(batch['x'])"),
+        ("logits, classes)", "logits, batch['classes'])"),
+        ("value[:, 0], values)", "value[:, 0], batch['values'])"),
+        ("(loss_fn)(model, x, classes, values)", "(loss_fn)(model, batch)"),
+        ("optimizer, x, classes, values):", "optimizer, batch):"),
+        ("xs[index], classes[index], values[index])", f"{batch})"),
+    )
+    assert across.loss is not None
+    assert across.loss.note.endswith("the labels are labels: classes, labels_2: values")
+
+
+STEP = (
+    ("        squared = tf.reduce_mean(tf.square(value[:, 0] - values))\n", ""),
+    ("cross_entropy(classes, logits) + 0.5 * squared", "cross_entropy(classes, logits)"),
+    ("[layers.Dense(4)(hidden), layers.Dense(1)(hidden)]", "layers.Dense(4)(hidden)"),
+    ("logits, value = model", "logits = model"),
+    (", classes, values", ", classes"),
+    ('data["classes"], data["values"]', 'data["classes"]'),
+)
+"""Changes that leave one output and one loss."""
+IN_STEPS = [
+    ("        logits =", "        x = x / 255.0\n        logits =", "x = x / 255.0"),
+    ("        logits = model(x", "        z = x / 2.0\n        logits = model(z", "z = x / 2.0"),
+    ("cross_entropy(classes, logits)", "cross_entropy(classes - 1, logits)", "classes - 1"),
+    ("model(x, training", "model(x * 2.0, training", "x * 2.0"),
+    ("        loss = train", "        x = x / 3.0\n        loss = train", "x = x / 3.0"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "text"), IN_STEPS)
+def test_what_a_function_computes_of_its_batch_is_told(old: str, new: str, text: str) -> None:
+    assert moved("tensorflow_loop", *STEP).fill_in == ()
+    across = moved("tensorflow_loop", *STEP, (old, new))
+    assert across.rows is not None
+    assert any(text in told for told in across.rows.undone)
+
+
+PADDLE = [
+    ("paddle.metric.Accuracy())", "None, amp_configs='O1')", "precision.mode"),
+    ("verbose=0", "verbose=0, accumulate_grad_batches=4", "accumulation.normalize_by"),
+    ("verbose=0", "verbose=0, callbacks=[Own()]", "schedule.name"),
+    ("nn.CrossEntropyLoss()", "own_loss", "loss.kind"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "path"), PADDLE)
+def test_what_prepare_and_fit_do_besides_is_to_be_filled_in(old: str, new: str, path: str) -> None:
+    assert path in moved("paddle_fit", (old, new)).fill_in
