@@ -115,7 +115,7 @@ def acts(op: Any, name: str) -> bool:
         case "schedule", "end_lr" | "decay_from":
             return op.name in FALLING
         case "schedule", "warmup_start_lr":
-            return op.warmup_steps > 0
+            return bool(op.warmup_steps > 0)
         case "update_scale", "hysteresis_mode":
             return bool(op.mode == "dynamic" and op.hysteresis > 1)
         case "update_scale", field:
