@@ -48,6 +48,17 @@ def test_the_copy_alone_is_changed(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.txt", "train.py"]
 
 
+def test_what_a_guard_protects_is_not_written_over(tmp_path: Path) -> None:
+    best, folder = tmp_path / "best.txt", tmp_path / "program"
+    folder.mkdir()
+    best.write_text("trained for days")
+    text = f"from pathlib import Path\ndef train():\n    raise RuntimeError\ntrain()\n{best!r}"
+    found = built(folder, text.replace("PosixPath", "Path") + ".write_text('untrained')\n")
+    lines = [(place.line, place.words.partition(":")[0]) for place in found.not_tested]
+    assert lines == [(4, "RuntimeError"), (5, "PermissionError")]
+    assert best.read_text() == "trained for days"
+
+
 def test_limits_end_it_and_what_was_seen_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
 from typing import Any
 
+from crosscast_parity.inside.confined import confine
 from crosscast_parity.inside.holes import (
     NAME,
     Holes,
@@ -63,6 +64,8 @@ from crosscast_parity.inside.updates import seed, when_imported
 MOST_SAID = 240
 ABOUT_HERE = (NotKnownError, OSError, MemoryError, NameError)
 """Errors that tell of what is missing, or follow from what was skipped."""
+NOT_ALLOWED = "(?i)permission denied"
+"""What libraries of C say where `confined` refuses to write."""
 LIBRARIES = "site-packages"
 
 
@@ -187,7 +190,9 @@ class Build:
         if any(isinstance(each, ABOUT_HERE) for each in reasons) or not is_known(error.args):
             return False
         words = str(error)
-        if "CrosscastUnknown" in words or re.search(self._known.MISSING, words):
+        if "CrosscastUnknown" in words or any(
+            re.search(m, words) for m in (NOT_ALLOWED, self._known.MISSING)
+        ):
             return False
         first, *frames = _frames(error.__traceback__)
         values = [read_from(first, name) for name in statement.reads]
@@ -358,8 +363,9 @@ def _needs_nothing(function: Callable[..., Any]) -> bool:
 
 def main(argv: list[str]) -> None:
     """Run the script of a specification; ends with 0 however the script ends."""
-    end_with_parent()
     spec = json.loads(Path(argv[0]).read_text(encoding="utf-8"))
+    confine([str(Path(spec["records"]).parent), "/dev"])
+    end_with_parent()
     build = Build(spec["records"], spec["folder"], spec["inside"])
     when_imported(spec["modules"], build.install)
     seed()
