@@ -1,8 +1,9 @@
 """Types of operations in the emitted model: what casts what, at every place.
 
 Dense layers and normalizations of Flax have a type of their own, to which they cast what they get.
-Everything else follows what it gets, so a cast is written where that is another type. Softmax,
-normalizations and dropout compute in float32 whatever they get and return.
+Everything else follows what it gets, so a cast is written where that is another type.
+Normalizations and dropout compute in float32 whatever they get and return, softmax where reductions
+are not half. A table keeps the type of its fresh weights, also where it gets half copies of them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from crosscast.recipe.document import BertModel, OpType
 from crosscast_jax.target.adaptations import JaxAdaptation
 
 Stored = Literal["float32", "half"]
+_TO_VALUES = ".astype(v.dtype)"
 _CASTS = {"float32": ".astype(jnp.float32)", "half": ".astype(HALF)"}
 
 
@@ -44,6 +46,8 @@ class TypesView:
     """Argument of dense layers."""
     norm: str = ""
     """Argument of normalizations."""
+    table: str = ""
+    """Argument of tables."""
     looked_up: str = ""
     """Cast of rows of a table."""
     embedded: str = ""
@@ -54,8 +58,20 @@ class TypesView:
     """Of what attention multiplies."""
     scores: str = ""
     """Of scores, for softmax."""
+    accumulated: str = ", preferred_element_type=jnp.float32"
+    """Argument of the product that gives scores that are not kept."""
+    rounded: str = ""
+    """Of scores that are not kept."""
+    mask: str = _CASTS["float32"]
+    """Of what is added to the scores."""
+    lowest: Literal["-1e4", "-1e9"] = "-1e9"
+    """What is added to the scores of padding."""
     weights: str = ""
     """Of what softmax gives."""
+    attended: str = _TO_VALUES
+    """Of what softmax gives, where it is not kept."""
+    attending: str = ""
+    """Of what is not kept, for its product with the values."""
     context: str = ""
     """Of the weights of attention, for their product with the values."""
     stream: str = ""
@@ -82,11 +98,6 @@ class TypesView:
     def loss_doc(self) -> str:
         """The type of the loss, in words."""
         return f"{self.half}, added in float32" if self.half_loss else "float32"
-
-    @property
-    def lowest(self) -> Literal["-1e9"]:
-        """What is added to the scores of padding, which are float32."""
-        return "-1e9"
 
 
 def _computes(kind: OpType) -> Stored:
@@ -120,13 +131,15 @@ def types_view(plan: Plan, frame: Frame) -> TypesView:
             half_norm=layered and _stores(kinds.reductions) == "half",
         )
     dense, norm = _stores(kinds.matmul), _stores(kinds.reductions)
+    looks_up, reduces = _computes(kinds.embeddings), _computes(kinds.reductions)
     point, residual = _stores(kinds.pointwise), _stores(kinds.residual)
     computes = _computes(kinds.pointwise)
     drops = getattr(frame.model, "dropout", 0.0) > 0
     # The stream is what a normalization gives; that of the embeddings goes through dropout.
     first = point if drops else norm
     branch = point if drops else dense
-    table: Stored = "half" if copies else "float32"
+    # The weights are rounded where they are stored, though the values are not.
+    rounds_first = norm == "half" and dense == "float32"
     return TypesView(
         half=half,
         model_half=True,
@@ -136,12 +149,19 @@ def types_view(plan: Plan, frame: Frame) -> TypesView:
         dense=f", dtype={_NAMES[_computes(kinds.matmul)]}",
         norm=f", dtype={_NAMES[norm]}",
         half_norm=norm == "half",
-        looked_up=_cast(table, _computes(kinds.embeddings)),
-        embedded=_cast(_computes(kinds.embeddings), _stores(kinds.embeddings)),
+        table=", dtype=HALF" if copies and looks_up == "half" else "",
+        looked_up=_CASTS[looks_up] if copies != (looks_up == "half") else "",
+        embedded=_cast(looks_up, _stores(kinds.embeddings)),
         product=_cast(_computes(kinds.matmul), dense),
         factor=_cast(dense, _computes(kinds.matmul)),
-        scores=_CASTS["float32"],
-        weights=_cast("float32", norm),
+        scores=_CASTS["float32"] if reduces == "float32" else _cast(dense, "half"),
+        accumulated="" if reduces == "half" else ", preferred_element_type=jnp.float32",
+        rounded=_cast(dense, "half") if reduces == "half" else "",
+        mask=_CASTS[reduces],
+        lowest="-1e4" if (reduces, half) == ("half", "float16") else "-1e9",
+        weights=_cast(reduces, norm),
+        attended=_cast(reduces, norm) if rounds_first else _TO_VALUES,
+        attending=_TO_VALUES if rounds_first and not drops else "",
         context=_cast(point if drops else norm, _computes(kinds.matmul)),
         stream=_CASTS[residual] if first != residual or norm != residual else "",
         added=_cast(branch, residual),
