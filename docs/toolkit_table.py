@@ -25,7 +25,8 @@ TOOLKIT = {
     "Facts": (
         *("facts.fact", "facts.vocabulary", "readers.fact_builder", "readers.python.fact_writer"),
         *("readers.python.decisions", "readers.python.default_conditions"),
-        *("readers.python.loaders", "readers.python.optimizers", "readers.python.origins"),
+        *("readers.python.loaders", "readers.python.losses", "readers.python.optimizers"),
+        *("readers.python.origins", "readers.python.shuffling"),
         *("readers.python.parameter_lists", "readers.python.precision"),
         *("readers.python.rate_curves", "readers.python.scale_bounds"),
         *("readers.python.scaler_switches", "readers.python.schedule_parts"),

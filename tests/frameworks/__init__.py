@@ -36,6 +36,7 @@ Tables of cases:
     paddle_dynamic_cases    programs of Paddle 1.8
     tensorflow1_programs, tensorflow1_keras_programs
                             programs of TensorFlow 1
+    built_programs          programs that cannot be run, and what their frameworks refuse
     module_programs         the example problems, implemented in other ways (`module_rewrites.diff`)
                             or with differences (`module_plants.diff`)
     type_plants             other types planted in models (`type_plants.diff`)
