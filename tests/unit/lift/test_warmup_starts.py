@@ -128,6 +128,11 @@ SAID: dict[str, tuple[str, Callable[[int], float], int]] = {
         lambda step: rises(1e-4, 10, step) if step < 10 else cosine(step, 10, 100),
         100,
     ),
+    "a sum that is 1 but for its digits": (
+        by_class("sched = LambdaLR(opt, lambda it: 0.1 + 0.9 * min(1, it / WARMUP))"),
+        lambda step: rises(1e-4, 10, step),
+        40,
+    ),
     "LinearWarmup": (
         PADDLE.format(arguments="1e-3, warmup_steps=10, start_lr=1e-5, end_lr=1e-3"),
         lambda step: rises(1e-5, 10, step),
@@ -182,6 +187,44 @@ def test_what_no_recipe_has_is_told(body: str, words: str) -> None:
     notes = [d for d in from_text(by_hand(body)).diagnostics if d.code == "CC911"]
     assert [note.path for note in notes] == ["schedule.warmup_steps"]
     assert words in notes[0].message
+
+
+WARM, HOLD = "LinearLR(opt, 0.1, total_iters=10)", "ConstantLR(opt, 1.0)"
+FALL = "CosineAnnealingLR(opt, 90)"
+
+
+def sequence(parts: str, milestones: str) -> str:
+    return by_class(f"sched = SequentialLR(opt, [{parts}], milestones={milestones})")
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "total"),
+    [
+        (sequence(f"{WARM}, {FALL}", "[5]"), "begins at another step", 95),
+        (sequence(f"{WARM}, {FALL}", "[15]"), "begins at another step", 105),
+        (sequence(f"{WARM}, {HOLD}, {FALL}", "[10, 30]"), "begins at another step", 120),
+        (sequence(f"ConstantLR(opt, 0.1, 10), {FALL}", "[10]"), "keeps one rate", 100),
+        (by_class(f"sched = ChainedScheduler([{WARM}, {FALL}])"), "are multiplied", 90),
+    ],
+)
+def test_schedules_that_are_joined_in_another_way_are_told(
+    text: str, words: str, total: int
+) -> None:
+    found = from_text(text)
+    (note,) = [d for d in found.diagnostics if d.code == "CC911"]
+    assert words in note.message
+    assert found.fields["schedule.warmup_steps"].value == 10
+    assert found.fields["schedule.total_steps"].value == total
+
+
+def test_a_fall_after_a_step_that_is_not_known_has_no_known_end() -> None:
+    found = from_text(sequence(f"{WARM}, {FALL}", "[args.warmup]"))
+    assert found.fields["schedule.total_steps"].how == "assumed"
+
+
+def test_a_fall_that_another_schedule_follows_keeps_its_length() -> None:
+    found = from_text(sequence(f"{FALL}, {HOLD}", "[90]"))
+    assert found.fields["schedule.total_steps"].value == 90
 
 
 @pytest.mark.parametrize(

@@ -148,9 +148,9 @@ def _targets(module: Module) -> Iterator[tuple[ast.AST, ast.expr, bool]]:
                 if isinstance(target, ast.Attribute | ast.Subscript):
                     yield node, target, isinstance(node, ast.Assign)
     for node in walk(module.tree):  # an entry whose key only a run can tell
-        if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            if path_of(node) is None:
-                yield node, node.value, False
+        is_set = isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load)
+        if isinstance(node, ast.Subscript) and is_set and path_of(node) is None:
+            yield node, node.value, False
     for call in module.calls:
         function, args = call.node.func, call.node.args
         if isinstance(function, ast.Attribute) and function.attr in _CHANGING:
