@@ -217,6 +217,60 @@ def test_schedules_that_are_joined_in_another_way_are_told(
     assert found.fields["schedule.total_steps"].value == total
 
 
+def join(end: float, step: int, then: str) -> str:
+    warm = f"optax.linear_schedule(1e-5, {end}, 10)"
+    return JAX.format(rate=f"optax.join_schedules([{warm}, {then}], [{step}])")
+
+
+OTHER_END = "warmup_steps=10, start_lr=1e-5, end_lr=5e-4"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (join(1e-3, 5, "optax.cosine_decay_schedule(1e-3, 90)"), "begins at another step"),
+        (join(5e-4, 10, "optax.cosine_decay_schedule(1e-3, 90)"), "ends at another rate"),
+        (join(5e-4, 10, "optax.linear_schedule(1e-3, 0.0, 90)"), "ends at another rate"),
+        (join(5e-4, 10, "optax.constant_schedule(1e-3)"), "ends at another rate"),
+        (PADDLE.format(arguments=f"1e-3, {OTHER_END}"), "ends at another rate"),
+        (
+            PADDLE.format(
+                arguments=f"paddle.optimizer.lr.CosineAnnealingDecay(1e-3, 90), {OTHER_END}"
+            ),
+            "ends at another rate",
+        ),
+    ],
+)
+def test_what_follows_a_warm_up_in_another_way_is_told(text: str, words: str) -> None:
+    (note,) = [d for d in from_text(text).diagnostics if d.code == "CC911"]
+    assert words in note.message
+
+
+@pytest.mark.parametrize(
+    "rate",
+    ["optax.linear_schedule(1e-5, 1e-3, 10, 5)", "optax.polynomial_schedule(0, 1e-3, 2, 10)"],
+)
+def test_a_line_that_waits_and_a_curve_that_rises_are_no_warm_up(rate: str) -> None:
+    found = from_text(JAX.format(rate=rate))
+    assert [d.message for d in found.diagnostics if d.code == "CC911"] == [
+        "the schedule is custom; a recipe cannot say that"
+    ]
+
+
+def test_the_length_of_a_warm_up_is_not_that_of_the_run() -> None:
+    found = from_text(JAX.format(rate="optax.linear_schedule(1e-5, 1e-3, 10)"))
+    assert found.fields["schedule.total_steps"].how == "assumed"
+
+
+@pytest.mark.parametrize("target", ["", ", warmup_target=None", ", warmup_target=NOTHING"])
+def test_keras_does_not_warm_up_without_a_target(target: str) -> None:
+    text = KERAS.format(arguments=f"1e-3, 90, warmup_steps=10{target}")
+    fields = from_text("NOTHING = None\n" + text).fields
+    assert fields["schedule.warmup_steps"].value == 0
+    assert fields["schedule.warmup_steps"].how == "read"
+    assert fields["optimizer.learning_rate"].value == 1e-3
+
+
 def test_a_fall_after_a_step_that_is_not_known_has_no_known_end() -> None:
     found = from_text(sequence(f"{WARM}, {FALL}", "[args.warmup]"))
     assert found.fields["schedule.total_steps"].how == "assumed"
