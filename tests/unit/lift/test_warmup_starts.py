@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 
@@ -215,6 +216,33 @@ def test_schedules_that_are_joined_in_another_way_are_told(
     assert words in note.message
     assert found.fields["schedule.warmup_steps"].value == 10
     assert found.fields["schedule.total_steps"].value == total
+
+
+def deepspeed(kind: str, **params: object) -> Lifted:
+    optimizer = {"type": "AdamW", "params": {"lr": 5e-4}}
+    scheduler = {"type": kind, "params": {"warmup_type": "linear", **params}}
+    settings = {"train_micro_batch_size_per_gpu": 4, "optimizer": optimizer, "scheduler": scheduler}
+    return lift(analyse(together([Source("ds_config.json", json.dumps(settings))])))
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "highest", "length"),
+    [
+        ("WarmupLR", {"warmup_num_steps": 10, "warmup_max_lr": 2e-3}, 2e-3, 10),
+        ("WarmupLR", {"warmup_num_steps": 10}, 5e-4, 10),
+        ("WarmupDecayLR", {"warmup_num_steps": 10, "total_num_steps": 100}, 1e-3, 10),
+        ("WarmupCosineLR", {"warmup_num_steps": 1, "total_num_steps": 100}, 5e-4, 2),
+        ("WarmupLR", {}, 5e-4, 1000),
+    ],
+)
+def test_a_warm_up_of_deepspeed_has_its_own_highest_rate_and_length(
+    kind: str, params: dict[str, object], highest: float, length: int
+) -> None:
+    found = deepspeed(kind, **params)
+    assert found.fields["optimizer.learning_rate"].value == highest
+    assert found.fields["schedule.warmup_steps"].value == length
+    (note,) = [d for d in found.diagnostics if d.code == "CC911"]
+    assert "kept for two steps" in note.message
 
 
 def join(end: float, step: int, then: str) -> str:

@@ -21,6 +21,7 @@ _FORMS = {
     "ahead": "the schedule counts its steps from 1; that of a recipe from 0",
     "early": "the warm-up ends one step before the fall begins; that of a recipe with it",
     "logarithmic": "the warm-up is logarithmic; that of a recipe is linear",
+    "behind": "the first rate is kept for two steps; by a recipe for one",
     "flat": "the warm-up keeps one rate; that of a recipe rises",
     "apart": "the next schedule begins at another step than that at which the warm-up ends",
     "product": "the warm-up and the fall are multiplied; in a recipe, one follows the other",
@@ -29,6 +30,7 @@ _FORMS = {
 """Warm-ups that a recipe does not have."""
 _OTHERWISE = {
     "ahead": "all rates are those of the source one step later",
+    "behind": "all rates are those of the source one step earlier",
     **dict.fromkeys(
         ("apart", "jump"), "the rates around its end and after it differ from those of the source"
     ),
