@@ -183,6 +183,24 @@ LATE = NANO.replace("(WARMUP + 1)", "WARMUP")
 NOAM = "return PEAK * 10 ** 0.5 * min((it + 1) ** -0.5, (it + 1) * 10 ** -1.5)"
 
 
+SETS = "for group in opt.param_groups:\n        group['lr'] = PEAK * min(1, (it + 1) / WARMUP)"
+
+
+def test_a_rate_that_is_set_after_the_update_is_for_the_next_one() -> None:
+    function = f"def adjust(it):\n    {SETS}"
+    for before in (
+        TORCH.format(made="", first=SETS, last="pass"),
+        TORCH.format(made=function, first="adjust(it)", last="pass"),
+    ):
+        assert not [d for d in from_text(before).diagnostics if d.code == "CC911"]
+    for after in (
+        TORCH.format(made="", first="pass", last=SETS),
+        TORCH.format(made=function, first="pass", last="adjust(it)"),
+    ):
+        (note,) = [d for d in from_text(after).diagnostics if d.code == "CC911"]
+        assert "comes one step later" in note.message
+
+
 @pytest.mark.parametrize(("body", "words"), [(LATE, "one step before"), (NOAM, "from 1")])
 def test_what_no_recipe_has_is_told(body: str, words: str) -> None:
     notes = [d for d in from_text(by_hand(body)).diagnostics if d.code == "CC911"]
@@ -242,7 +260,7 @@ def test_a_warm_up_of_deepspeed_has_its_own_highest_rate_and_length(
     assert found.fields["optimizer.learning_rate"].value == highest
     assert found.fields["schedule.warmup_steps"].value == length
     (note,) = [d for d in found.diagnostics if d.code == "CC911"]
-    assert "kept for two steps" in note.message
+    assert "comes one step later" in note.message
 
 
 def join(end: float, step: int, then: str) -> str:

@@ -21,7 +21,7 @@ _FORMS = {
     "ahead": "the schedule counts its steps from 1; that of a recipe from 0",
     "early": "the warm-up ends one step before the fall begins; that of a recipe with it",
     "logarithmic": "the warm-up is logarithmic; that of a recipe is linear",
-    "behind": "the first rate is kept for two steps; by a recipe for one",
+    "behind": "each rate comes one step later than in a recipe",
     "flat": "the warm-up keeps one rate; that of a recipe rises",
     "apart": "the next schedule begins at another step than that at which the warm-up ends",
     "product": "the warm-up and the fall are multiplied; in a recipe, one follows the other",
