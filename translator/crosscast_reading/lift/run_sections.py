@@ -28,12 +28,12 @@ _FORMS = {
     "jump": "the warm-up ends at another rate than that from which the schedule goes on",
 }
 """Warm-ups that a recipe does not have."""
-_OTHERWISE = {
+_END_HINT = "the rates around its end and after it differ from those of the source"
+_FORM_HINTS = {
     "ahead": "all rates are those of the source one step later",
     "behind": "all rates are those of the source one step earlier",
-    **dict.fromkeys(
-        ("apart", "jump"), "the rates around its end and after it differ from those of the source"
-    ),
+    "apart": _END_HINT,
+    "jump": _END_HINT,
 }
 """What that means for the rates, if not until the end of the warm-up."""
 SCHEDULE_COUNTS = "the schedule counts"
@@ -103,9 +103,8 @@ def schedule(look: Look, draft: Draft) -> None:
     _fit(warmup, draft)
     form = look("schedule.warmup_form")
     if message := _FORMS.get(str(word(form))):
-        hint = _OTHERWISE.get(
-            str(word(form)), "until its end the rates differ from those of the source"
-        )
+        hint = "until its end the rates differ from those of the source"
+        hint = _FORM_HINTS.get(str(word(form)), hint)
         draft.note("CC911", "schedule.warmup_steps", message, form, hint)
     if unit:
         hint = "the schedule of a recipe counts updates: convert its lengths"
