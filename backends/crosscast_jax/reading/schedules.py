@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from crosscast_jax.reading.names import NAME
 from crosscast_reading.pysource.names.containers import chase
 from crosscast_reading.readers.fact_builder import fact_of
-from crosscast_reading.readers.python.library_calls import canonical, last
+from crosscast_reading.readers.python.library_calls import canonical, last, plain
 from crosscast_reading.readers.python.optimizers import rate_of
+from crosscast_reading.readers.python.schedules import between
 
 if TYPE_CHECKING:
     from crosscast_reading.facts.fact import Fact
@@ -41,6 +42,9 @@ def length_of_schedule(optimizer: Call) -> Iterator[Fact]:
         return
     call = ours[0]
     name, span = last(call.name), call.module.span(call.node)
+    waits = plain(call.argument("transition_begin"))
+    if _LENGTHS[name] == "transition_steps" and (waits or between(call) == "warmup"):
+        return  # the run goes on after it
     length = call.argument(_LENGTHS[name])
     if length is not None:
         yield fact_of("schedule.total_steps", length, span, reader=NAME)

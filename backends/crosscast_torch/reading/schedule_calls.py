@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast_reading.facts.fact import Fact
-from crosscast_reading.pysource.names.containers import definitions
+from crosscast_reading.pysource.names.containers import chase, definitions
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Choice, Known, Unknown
 from crosscast_reading.readers.python.default_conditions import runs_by_default
@@ -31,11 +31,15 @@ from crosscast_torch.reading.rate_formulas import (
 )
 
 if TYPE_CHECKING:
+    from crosscast.messages.diagnostics import Span
     from crosscast_reading.pysource.programs.call import Call
     from crosscast_reading.pysource.programs.program import Program
 
-_LINEAR = {"start_factor": 1 / 3, "end_factor": 1.0}
-"""Arguments of LinearLR and their defaults."""
+_RISES = {
+    "LinearLR": {"start_factor": 1 / 3, "end_factor": 1.0},
+    "ConstantLR": {"factor": 1 / 3},
+}
+"""Schedules that go from one share of the rate to another in 5 steps: arguments and defaults."""
 _RATE_WORDS = frozenset({"lr", "lrs", "rate", "rates"})
 _OPTIMIZER = re.compile(r"optim|\bopt\b")
 
@@ -85,11 +89,14 @@ def _of_library(call: Call, name: str) -> SchedulePart:
     if word in table.BY_ARGUMENTS:
         if word not in table.CHAINS:
             return _of_function(call)
-        return SchedulePart("", (place,), chained=True, begins=_second(call))
+        part = SchedulePart("", (place,), chained=True)
+        if word == "SequentialLR":
+            part.begins, part.last = _last_step(call), tuple(_last_place(call))
+        return part
     if word in table.BY_WORD:
         return _of_word(call)
-    if word == "LinearLR" and name.startswith("torch."):
-        return _of_linear(call)
+    if word in _RISES and name.startswith("torch."):
+        return _of_rise(call, word)
     curve = _of_own_class(call) if ":" in name else None
     if curve is not None:
         return part_of_curve(curve, shape_of_class(call).decay, (place,))
@@ -132,12 +139,21 @@ def _details(call: Call, name: str) -> Iterator[Fact]:
         )
 
 
-def _second(call: Call) -> int:
-    """Return the step at which the second of two schedules in a sequence begins; 0 if unknown."""
+def _last_step(call: Call) -> int:
+    """Return the step at which the last schedule of a sequence begins; 0 if unknown."""
     match content(call.argument("milestones")):
-        case [int(step)] | (int(step),):
+        case [*_, int(step)] | (*_, int(step)):
             return step
     return 0
+
+
+def _last_place(call: Call) -> Iterator[Span]:
+    """Yield where the last schedule of a sequence may be made."""
+    given = call.bound().get("schedulers")
+    for node, module in chase(given, call.module) if given is not None else ():
+        if isinstance(node, ast.List | ast.Tuple) and node.elts:
+            for made, where in chase(node.elts[-1], module):
+                yield where.span(made)
 
 
 def _of_function(call: Call) -> SchedulePart:
@@ -196,14 +212,20 @@ def _by_style(call: Call) -> str:
     return "custom" if ":" in call.name else "elsewhere"
 
 
-def _of_linear(call: Call) -> SchedulePart:
-    """Return the schedule of LinearLR: a warm-up if it rises, as by default."""
-    given = {name: content(call.argument(name)) for name in _LINEAR if name in call.bound()}
-    first, final = (given.get(name, usual) for name, usual in _LINEAR.items())
+def _of_rise(call: Call, word: str) -> SchedulePart:
+    """Return the schedule of LinearLR or ConstantLR: a warm-up if it rises, as by default."""
+    bound = call.bound()
+    first, *rest = (
+        content(call.argument(name)) if name in bound else usual
+        for name, usual in _RISES[word].items()
+    )
+    final = rest[0] if rest else 1.0
     place = (place_of(call),)
+    if word == "ConstantLR" and first == 1:
+        return SchedulePart("constant", place)
     if is_number(first) and is_number(final) and first >= final:  # type: ignore[operator]
-        return SchedulePart("linear", place)
-    part = SchedulePart("", place, warms=True, rising=True)
+        return SchedulePart("linear" if rest else "custom", place)
+    part = SchedulePart("", place, warms=True, rising=True, form="" if rest else "flat")
     part.warmup = _number("schedule.warmup", call, "total_iters") or Fact(
         field="schedule.warmup", value=5, places=place, origin="library_default", reader=""
     )

@@ -96,9 +96,40 @@ def _assigned_rates(program: Program) -> Iterator[SchedulePart]:
         ]
         for node in sorted(nodes, key=lambda node: getattr(module.function_of(node), "lineno", 0)):
             part = _part(node, module)
+            if part is not None and part.curve is not None and _follows_update(node, module):
+                part.form = "" if part.curve.late or part.curve.ahead else "behind"
             if part is not None:
                 parts_by_class.setdefault(module.class_of(node), []).append(part)
     yield from map(branches_together, parts_by_class.values())
+
+
+def _follows_update(node: ast.AST, module: Module) -> bool:
+    """Whether a statement sets the rate after the update of a round, or a function that does is
+    called there: the rate is for the next round."""
+    function, program = module.function_of(node), module.program
+    sites = program.call_sites(module, function) if function is not None else ()
+    places = [(node, module), *((site.node, site.module) for site in sites)]
+    updates = [update for step in training_steps(program) for update in step.inside("step")]
+    sides = [
+        _line(place) > _line(update.node)
+        for place, where in places
+        for update in updates
+        if update.module is where and _round(place, where) is not None
+        if _round(place, where) is _round(update.node, where)
+    ]
+    return bool(sides) and all(sides)
+
+
+def _line(node: ast.AST) -> int:
+    return getattr(node, "lineno", 0)
+
+
+def _round(node: ast.AST, module: Module) -> ast.AST | None:
+    """Return the innermost loop around a node that is not about groups."""
+    loop = module.enclosing(node, ast.For, ast.While)
+    while isinstance(loop, ast.For) and "group" in module.text(loop.iter):
+        loop = module.enclosing(loop, ast.For, ast.While)
+    return loop
 
 
 def _sets_rate(node: ast.Assign | ast.AugAssign, module: Module) -> bool:

@@ -241,6 +241,11 @@ def warms_up_from_above_zero(recipe: Recipe) -> bool:
     return warms_up(recipe) and recipe.schedule.warmup_start_lr > 0
 
 
+def curve_from_above_zero(recipe: Recipe) -> bool:
+    """Whether that is so, and the rate falls as a cosine after it."""
+    return warms_up_from_above_zero(recipe) and recipe.schedule.name == "cosine"
+
+
 def linear(recipe: Recipe) -> bool:
     """Whether the rate falls in a line."""
     return shape(recipe) == "linear"

@@ -171,6 +171,12 @@ STEP_ROWS = (
         "CC359",
         predicates.moving_rate,
     ),
+    FACTS.near(
+        "schedule.warmup_start_lr",
+        "the first update of WarmupCosineLR has rate 0",
+        "CC359",
+        it.curve_from_above_zero,
+    ),
     FACTS.lacks(
         "schedule.decay_from", "falls from the end of the warm-up", "CC359", it.falls_from_start
     ),

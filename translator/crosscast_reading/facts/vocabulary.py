@@ -256,7 +256,7 @@ VOCABULARY: dict[str, Field] = {
     ),
     "schedule.has_warmup": Field(values=("yes", "no"), meaning="whether there is a warm-up"),
     "schedule.warmup_form": Field(
-        values=("ahead", "early", "logarithmic", "cosine"),
+        values=("ahead", "early", "behind", "logarithmic", "flat", "apart", "product", "jump"),
         meaning="how it differs from a line that ends where the fall begins",
     ),
     "schedule.warmup_start_factor": Field(

@@ -21,9 +21,21 @@ _FORMS = {
     "ahead": "the schedule counts its steps from 1; that of a recipe from 0",
     "early": "the warm-up ends one step before the fall begins; that of a recipe with it",
     "logarithmic": "the warm-up is logarithmic; that of a recipe is linear",
-    "cosine": "the warm-up is a cosine; that of a recipe is linear",
+    "behind": "each rate comes one step later than in a recipe",
+    "flat": "the warm-up keeps one rate; that of a recipe rises",
+    "apart": "the next schedule begins at another step than that at which the warm-up ends",
+    "product": "the warm-up and the fall are multiplied; in a recipe, one follows the other",
+    "jump": "the warm-up ends at another rate than that from which the schedule goes on",
 }
 """Warm-ups that a recipe does not have."""
+_END_HINT = "the rates around its end and after it differ from those of the source"
+_FORM_HINTS = {
+    "ahead": "all rates are those of the source one step later",
+    "behind": "all rates are those of the source one step earlier",
+    "apart": _END_HINT,
+    "jump": _END_HINT,
+}
+"""What that means for the rates, if not until the end of the warm-up."""
 SCHEDULE_COUNTS = "the schedule counts"
 """Start of what is said of a schedule that does not count updates."""
 _PLACEHOLDER_STEPS = 1000
@@ -92,8 +104,7 @@ def schedule(look: Look, draft: Draft) -> None:
     form = look("schedule.warmup_form")
     if message := _FORMS.get(str(word(form))):
         hint = "until its end the rates differ from those of the source"
-        if word(form) == "ahead":
-            hint = "all rates are those of the source one step later"
+        hint = _FORM_HINTS.get(str(word(form)), hint)
         draft.note("CC911", "schedule.warmup_steps", message, form, hint)
     if unit:
         hint = "the schedule of a recipe counts updates: convert its lengths"

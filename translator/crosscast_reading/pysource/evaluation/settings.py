@@ -24,6 +24,7 @@ from crosscast_reading.pysource.evaluation.settings_places import (
 )
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.programs.memo import Memo
+from crosscast_reading.pysource.programs.scopes import path_of
 from crosscast_reading.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
 
 if TYPE_CHECKING:
@@ -199,4 +200,4 @@ def _touches(
     is_later = change.module is module and change.module.scope_of(change.node) is module.scope_of(
         node
     )
-    return not (is_later and change.assigns and change.read.keys == read.keys)
+    return not (is_later and change.assigned is not None and change.assigned == path_of(node))

@@ -14,6 +14,7 @@ from crosscast_reading.pysource.evaluation.section import makes_settings
 from crosscast_reading.pysource.flags.reading import flag_read
 from crosscast_reading.pysource.names.containers import definitions, sources_of
 from crosscast_reading.pysource.programs.once import once
+from crosscast_reading.pysource.programs.scopes import path_of
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.pysource.values.builtins import CHANGES
 
@@ -27,7 +28,7 @@ CONFIG_FILE = "config_file"
 """Type of a flag that names a file of settings."""
 _SAME = frozenset({"unlocked", "copy_and_resolve_references", "ignore_type"})
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
-_CHANGING = CHANGES | {"update_from_flattened_dict"}
+_CHANGING = CHANGES | {"update_from_flattened_dict", "__setattr__", "__setitem__"}
 _DEEPEST = 12
 Keys = tuple[str | int, ...]
 
@@ -50,8 +51,8 @@ class Change:
     read: Read
     node: ast.AST
     module: Module
-    assigns: bool
-    """Whether it is an assignment to the entry."""
+    assigned: tuple[str, tuple[str | int, ...]] | None
+    """The path of the entry, by the name it has there, if it is an assignment to it."""
 
 
 @once
@@ -128,7 +129,7 @@ def _returns_settings(module: Module, function: Function, depth: int) -> bool:
 def changes_in(program: Program) -> Sequence[Change]:
     """Return the statements of a program that change settings, wherever these are made."""
     return [
-        Change(read, node, module, assigns)
+        Change(read, node, module, path_of(target) if assigns else None)
         for module in program.modules
         for node, target, assigns in _targets(module)
         if (read := read_of(target, module)) is not None
@@ -146,6 +147,10 @@ def _targets(module: Module) -> Iterator[tuple[ast.AST, ast.expr, bool]]:
             for target in targets:
                 if isinstance(target, ast.Attribute | ast.Subscript):
                     yield node, target, isinstance(node, ast.Assign)
+    for node in walk(module.tree):  # an entry whose key only a run can tell
+        is_set = isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load)
+        if isinstance(node, ast.Subscript) and is_set and path_of(node) is None:
+            yield node, node.value, False
     for call in module.calls:
         function, args = call.node.func, call.node.args
         if isinstance(function, ast.Attribute) and function.attr in _CHANGING:

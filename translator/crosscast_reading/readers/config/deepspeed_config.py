@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crosscast.messages.diagnostics import Severity
+from crosscast_reading.facts.fact import Origin
 from crosscast_reading.readers.config.deepspeed_precision import AUTO, tell_precision_sections
 from crosscast_reading.readers.settings import Setting, SettingWriter
 from crosscast_reading.readers.tree import Tree
@@ -20,6 +21,11 @@ from crosscast_reading.readers.words import (
 
 _LINE, _CURVE = "WarmupDecayLR", "WarmupCosineLR"
 _TWO_SHAPES = ("WarmupLR", _LINE)
+_WARMING = (*_TWO_SHAPES, _CURVE)
+_USUAL = 1000
+"""Length of a warm-up without `warmup_num_steps`; the shortest has 2 steps."""
+_HIGHEST = 0.001
+"""Highest rate of WarmupDecayLR without `warmup_max_lr`; WarmupLR takes that of the optimizer."""
 _RATIOS = {
     "warmup_min_ratio": "schedule.warmup_start_factor",
     "cos_min_ratio": "schedule.end_factor",
@@ -237,24 +243,46 @@ def _schedule(writer: SettingWriter, tree: Tree) -> None:
 
 def _schedule_params(writer: SettingWriter, tree: Tree) -> None:
     params = tree.section("scheduler", "params")
+    kind = tree.section("scheduler", "type").as_setting("scheduler.type")
     warmup = setting_of("deepspeed", "schedule.warmup_steps", params.setting)
     if warmup is not None and warmup.text == "auto":
         writer.unknown("schedule.warmup", AUTO, warmup, text="auto")
         writer.tell("schedule.has_warmup", "yes", warmup, confidence="likely")
+    elif warmup is not None and warmup.number == 1 and kind.text in _WARMING:
+        writer.tell("schedule.warmup", "2 steps", warmup, origin="derived")
+        writer.tell("schedule.has_warmup", "yes", warmup)
+    elif warmup is None and kind.text in _WARMING:
+        writer.tell("schedule.warmup", f"{_USUAL} steps", kind, origin="library_default")
+        writer.tell("schedule.has_warmup", "yes", kind, origin="presence")
     else:
         tell_warmup(writer, warmup)
     for field, setting in numbers_of("deepspeed", params.setting, "schedule"):
         _auto_number(writer, field, setting)
-    kind = tree.section("scheduler", "type").as_setting("scheduler.type")
+    if kind.text in _TWO_SHAPES:
+        _tell_highest(writer, tree, kind)
     for name, field in _RATIOS.items() if kind.text == _CURVE else ():
         _auto_number(writer, field, params.setting(name))
     lowest = params.setting("warmup_min_lr")
     if kind.text == _LINE and lowest is not None and lowest.number is not None:
         writer.tell("recipe.schedule.end_lr", float(lowest.number), lowest)
     warms = warmup is None or warmup.number != 0
-    if warms and kind.text in (*_TWO_SHAPES, _CURVE) and _is_logarithmic(params):
+    if warms and kind.text in _WARMING:
+        form = "logarithmic" if _is_logarithmic(params) else "behind"
         shape = params.setting("warmup_type") or kind
-        writer.tell("schedule.warmup_form", "logarithmic", shape, origin="presence")
+        writer.tell("schedule.warmup_form", form, shape, origin="presence")
+
+
+def _tell_highest(writer: SettingWriter, tree: Tree, kind: Setting) -> None:
+    """Record the rate at the end of a warm-up, if it is not that of the optimizer."""
+    rate, highest = tree.setting("optimizer", "params", "lr"), _HIGHEST
+    given = tree.setting("scheduler", "params", "warmup_max_lr")
+    if given is not None and given.number is not None:
+        highest = float(given.number)
+    elif given is not None or kind.text != _LINE:
+        return
+    if rate is None or rate.number != highest:
+        origin: Origin | None = None if given is not None else "library_default"
+        writer.tell("schedule.peak", highest, given or kind, origin=origin)
 
 
 def _is_logarithmic(params: Tree) -> bool:

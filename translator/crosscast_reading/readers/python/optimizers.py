@@ -297,6 +297,8 @@ def course_facts(
         yield fact_of("schedule.warmup", Known(course.warmup), *spans[:1], reader=reader)
     if course.start is not None:
         yield fact_of("schedule.warmup_start_lr", course.start, *spans[:1], reader=reader)
+    if course.form:
+        yield fact_of("schedule.warmup_form", Known(course.form), *spans[:1], reader=reader)
     if stepped:
         yield fact_of("schedule.stepped_per", Known(stepped), *spans[:1], reader=reader)
 

@@ -216,7 +216,7 @@ def _certain(one: _Computed, other: _Computed) -> RateCurve:
         hold=first.hold > 0,
         total=total,
         end=round(shares[0], 9) if abs(shares[0] - shares[1]) < 1e-9 else None,
-        peak=first.peak if same_peak else None,
+        peak=float(f"{first.peak:.12g}") if same_peak else None,  # it may come from a slope
         relative=world.relative,
         power=first.power if first.power == second.power else None,
         decay_from=first.decay_from,

@@ -39,8 +39,12 @@ class SchedulePart:
     rising: bool = False
     """Whether it only raises the rate."""
     chained: bool = False
-    begins: int = 0
-    """Of a sequence of two schedules: the step at which the second one begins."""
+    begins: int | None = None
+    """Of a sequence: the step at which its last schedule begins; 0 if it is not known."""
+    last: tuple[Span, ...] = ()
+    """Of a sequence: where its last schedule is made."""
+    form: str = ""
+    """How its warm-up differs from that of a recipe: a word of the vocabulary."""
     details: tuple[Fact, ...] = ()
     """Facts about where it ends, for a schedule whose formula is known, or a warm-up to another
     rate than that of the optimizer."""
@@ -82,6 +86,8 @@ def tell_schedule(writer: FactWriter, parts: Iterable[SchedulePart]) -> None:
             _tell_curve(writer, part, part.curve)
         if part.rising:
             writer.facts += part.details
+        if part.form:
+            writer.say("schedule.warmup_form", part.form, *part.places, origin="derived")
     falling = [part for part in live if part.decay]
     seen = [part for part in falling if part.decay not in _UNSEEN]
     certain = [part for part in seen if part.by_default]
@@ -95,26 +101,42 @@ def tell_schedule(writer: FactWriter, parts: Iterable[SchedulePart]) -> None:
 
 
 def _place_fall(parts: list[SchedulePart], reader: str) -> None:
-    """Add the warm-up of a sequence to the length of its fall, which counts from its own begin."""
-    sequences = [part for part in parts if part.begins]
-    falls = [part for part in parts if part.decay]
-    if len(sequences) != 1 or len(falls) != 1:
+    """Say where the fall of a sequence or a chain begins: in a sequence, it counts from there."""
+    joints = [part for part in parts if part.chained]
+    falls = [part for part in parts if part.decay and part.decay != "constant"]
+    if len(joints) != 1 or len(falls) != 1:
         return
-    (sequence,), (fall,) = sequences, falls
+    (joint,), (fall,) = joints, falls
+    ends = [part.warmup for part in parts if part.rising and part.warmup is not None]
+    if joint.begins is None:
+        if ends:
+            joint.form = "product"
+            fall.details = (*fall.details, _decay_from("start", joint, reader))
+        return
+    if not set(fall.places) & set(joint.last):
+        return
     match fall.total:
-        case Fact(known=True, value=int(length), places=places) as total:
-            whole, where = length + sequence.begins, (*places, *sequence.places)
+        case Fact(known=True, value=int(length), places=places) as total if joint.begins:
+            whole, where = length + joint.begins, (*places, *joint.places)
             fall.total = replace(total, value=whole, places=where, origin="derived")
-    ends = [part.warmup.value for part in parts if part.rising and part.warmup is not None]
-    if ends == [sequence.begins]:
-        begin = Fact(
-            field="recipe.schedule.decay_from",
-            value="warmup_end",
-            places=sequence.places,
-            origin="presence",
-            reader=reader,
-        )
-        fall.details = (*fall.details, begin)
+        case Fact(known=True) as total:
+            why = "it counts from a step that is not known"
+            shown = f"{total.expression or total.value} steps after a warm-up"
+            fall.total = replace(total, value=None, known=False, expression=shown, reason=why)
+    if [end.value for end in ends] == [joint.begins]:
+        fall.details = (*fall.details, _decay_from("warmup_end", joint, reader))
+    elif joint.begins and all(end.known for end in ends):
+        joint.form = "apart"
+
+
+def _decay_from(begin: str, joint: SchedulePart, reader: str) -> Fact:
+    return Fact(
+        field="recipe.schedule.decay_from",
+        value=begin,
+        places=joint.places,
+        origin="presence",
+        reader=reader,
+    )
 
 
 def part_of_curve(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,11 @@ from crosscast_reading.readers.python.expression_sources import ExpressionSource
 from crosscast_reading.readers.python.library_calls import canonical, last, plain
 from crosscast_reading.readers.python.origins import origin
 from crosscast_reading.readers.python.schedule_bases import of_formula, of_own, of_values
+from crosscast_reading.readers.python.schedule_joints import (
+    form_of_joint,
+    has_no_target,
+    is_none,
+)
 from crosscast_reading.readers.schedule_names import decay_of
 
 if TYPE_CHECKING:
@@ -89,6 +94,8 @@ class Course:
     """Fields of a recipe's schedule that such a call decides."""
     start: Value | None = None
     """The first rate of the warm-up, if a call of a library gives it."""
+    form: str = ""
+    """How the warm-up differs from that of a recipe: a word of the vocabulary."""
 
 
 def course_of(rate: ast.expr, module: Module) -> Course | None:
@@ -101,7 +108,9 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
     total: Value | None = None
     start: Value | None = None
     details: list[tuple[tuple[str, float | str], ...]] = []
-    for call, name in _library_calls(sources):
+    calls = list(_library_calls(sources))
+    without = any(has_no_target(call) for call, _ in calls)
+    for call, name in calls:
         word = _word(call, name)
         if word and word != "warmup":
             decays[word] = None
@@ -109,7 +118,7 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
         if (
             word in ("warmup", "noam", "onecycle")
             or _WITH_WARMUP.search(name)
-            or "warmup_steps" in call.bound()
+            or ("warmup_steps" in call.bound() and not has_no_target(call))
         ):
             lengths.append(_length(call))
         places[call.module.span(call.node)] = None
@@ -127,11 +136,16 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
             places[where.span(node)] = None
     unseen = ""
     for call in sources.calls:
-        if not lengths and any(keyword.arg in _WARMUPS for keyword in call.node.keywords):
+        if (
+            not lengths
+            and not without
+            and any(keyword.arg in _WARMUPS for keyword in call.node.keywords)
+        ):
             unseen = "" if _is_here(call) else _behind(call)
             lengths.append(_length(call))
             places[call.module.span(call.node)] = None
-    if not lengths and _WARM.search(sources.text) and (decays or _compares_warmup(sources)):
+    mentioned = not without and _WARM.search(sources.text)
+    if not lengths and mentioned and (decays or _compares_warmup(sources)):
         lengths.append(_named_length(sources))
     if not decays and not lengths:
         return None
@@ -151,7 +165,19 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
         exact=by_library or not decays,
         details=found_details[0] if len(found_details) == 1 else (),
         start=start,
+        form=_form([call for call, _ in calls], sources.calls) if lengths else "",
     )
+
+
+def _form(calls: list[Call], around: Sequence[Call]) -> str:
+    """Return how a warm-up of a library and what follows it are joined, if no recipe has that."""
+    words = [(call, _word(call, call.name)) for call in calls]
+    warms = [call for call, word in words if word == "warmup"]
+    falls = [call for call, word in words if word not in ("", "warmup")]
+    if len(warms) != 1 or len(falls) > 1:
+        return ""
+    bases = [base for call in falls if (base := _base(call)) is not None]
+    return form_of_joint(warms[0], bases, around)
 
 
 _ENDS: dict[str, tuple[tuple[str, tuple[str, ...], float], ...]] = {
@@ -269,8 +295,12 @@ def _word(call: Call, name: str) -> str:
     small = shown.lower()
     if small in ("linearwarmup", "linear_lr_warmup", "warmup"):
         return "warmup"
-    if small == "linear_schedule":
-        return _between(call)
+    if small in ("linear_schedule", "polynomial_schedule"):
+        if plain(call.argument("transition_begin")):
+            return "custom"  # it waits before it moves
+        straight = small == "linear_schedule" or plain(call.argument("power")) == 1
+        if straight or between(call) == "warmup":
+            return between(call) if straight else "custom"
     if small in ("join_schedules", "constant_schedule", "lambdadecay", "learningrateschedule"):
         return ""
     if "exponent" in call.bound() and plain(call.argument("exponent")) != 1:
@@ -283,7 +313,7 @@ def _word(call: Call, name: str) -> str:
     return "linear" if plain(power) == 1 and not by_caller else word
 
 
-def _between(call: Call) -> str:
+def between(call: Call) -> str:
     """Return whether a straight line rises (warm-up) or falls."""
     match plain(call.argument("init_value")), plain(call.argument("end_value")):
         case int() | float() as first, _ if first < 1e-7:
@@ -301,11 +331,14 @@ def _base(call: Call) -> tuple[ast.expr, Module] | None:
     names: tuple[str, ...] = _BASES
     if shown in ("LinearWarmup", "linear_lr_warmup"):
         names = ("end_lr",)
-    elif shown == "linear_schedule":  # if it rises, the peak rate is the last
-        names = ("end_value",) if _between(call) == "warmup" else ("init_value",)
+    elif shown in (
+        "linear_schedule",
+        "polynomial_schedule",
+    ):  # if it rises, the peak rate is the last
+        names = ("end_value",) if between(call) == "warmup" else ("init_value",)
     bound = call.bound()
-    given = (bound[name] for name in names if name in bound)
-    return next(((node, call.module) for node in given if not _is_none(node)), None)
+    given = (name for name in names if name in bound)
+    return next(((bound[n], call.module) for n in given if not is_none(call.argument(n))), None)
 
 
 def _start(call: Call, word: str) -> Value | None:
@@ -313,17 +346,13 @@ def _start(call: Call, word: str) -> Value | None:
     bound, shown = call.bound(), last(call.name)
     if word == "warmup" or shown.startswith("warmup_"):
         name = "start_lr" if "start_lr" in bound else "init_value"
-    elif "warmup_target" in bound and not _is_none(bound["warmup_target"]):
+    elif "warmup_target" in bound and not has_no_target(call):
         name = "initial_learning_rate"
     else:
         return None
     if name not in bound and call.has_star:
         return Unknown(call.module.text(call.node)[:200], "where the warm-up begins was not read")
     return call.argument(name)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _total(call: Call) -> Value | None:
