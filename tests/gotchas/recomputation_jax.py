@@ -15,6 +15,11 @@ from frameworks.run_model_jax import Named, equations, inputs
 METHOD = "__call__"
 
 
+def layer_class(model: Named) -> type:
+    """Return the class of its encoder layers: a model is made by a module of its own."""
+    return type(model.model.bert.encoder["layer"][0])
+
+
 def train(
     model: Named, parameters: dict[str, Any], batch: Any, dtype: str, calls: list[str]
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -31,7 +31,8 @@ def trained(framework: str, folder: Path, dtype: str) -> dict[str, Any]:
     model = runner.build(module, dtype)
     parameters = load_weights(runner, model, load_file(folder / "weights.safetensors"))
     calls: list[str] = []
-    layer, method = module.EncoderLayer, job.METHOD
+    layer = job.layer_class(model) if hasattr(job, "layer_class") else module.EncoderLayer
+    method = job.METHOD
     original = getattr(layer, method)
 
     def counted(*args: Any, **kwargs: Any) -> Any:

@@ -43,7 +43,7 @@ SESSION = (
     ("explain train.py", 0, "zero_grad"),
     ("diff recipe.yaml train.py", 1, "optimizer.name"),
     ("migrate train.py --to paddle -o moved", 1, "CC972"),
-    ("migrate train.py --to torch.amp --experimental --write", 0, "Done: 1 change"),
+    ("migrate train.py --to torch.amp --experimental --write --no-run", 0, "Done: converted: 1"),
     ("drift keras 3.4 3.15 --name iterations", 0, "3.6.0"),
     ("explore recipe.yaml -o page.html", 0, "page.html"),
 )

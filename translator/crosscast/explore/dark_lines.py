@@ -28,7 +28,8 @@ class Reason:
 REASONS: tuple[Reason, ...] = (
     Reason(r"model(, device)? = state\..*", "A short name for a part of the state."),
     Reason(
-        r"variables = .*|with \w+\.GradientTape\(\) as tape:|gradients = \[total\.value.*",
+        r"variables = .*|with \w+\.GradientTape\(\) as tape:|gradients = \[total\.value.*"
+        r"|weights = (state\.)?arrays\.weights",
         "The weights, and the record of what is computed with them, from which gradients come.",
     ),
     Reason(
@@ -66,7 +67,8 @@ REASONS: tuple[Reason, ...] = (
         "The loss of the window, before its first term.",
     ),
     Reason(
-        r"window_loss \+= micro_step\(.*\)|(result =|return) window_step\(.*\)",
+        r"window_loss \+= micro_step\(.*\)|sums = add_micro_batch\(.*\)"
+        r"|(result =|return) window_step\(.*\)",
         "Calls a compiled part of the step, which is above.",
     ),
     Reason(
