@@ -382,7 +382,11 @@ class SettingsMachine(Machine):
         held, key = self.value(target.value, frame), self.key(target.slice, frame)
         if isinstance(held, Section) and isinstance(key, str | int):
             held.put(key, value)
+        elif isinstance(held, list) and isinstance(key, int) and -len(held) <= key < len(held):
+            held[key] = value
         else:
+            if isinstance(held, list):
+                held[:] = [self.unknown(target, frame) for _ in held]
             self.lose(held, target, frame)
             lose_all(value)
 

@@ -98,8 +98,12 @@ def _reads(node: ast.expr, module: Module, keys: Keys, depth: int) -> Iterator[R
 
 
 def _constant(node: ast.expr) -> str | int | None:
-    content = node.value if isinstance(node, ast.Constant) else None
-    return content if isinstance(content, str | int) else None
+    match node:
+        case ast.Constant(value=str() | int() as content):
+            return content
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as content)):
+            return -content
+    return None
 
 
 def _assigned(node: ast.expr, module: Module, keys: Keys, depth: int) -> Iterator[Read]:
@@ -147,10 +151,14 @@ def _targets(module: Module) -> Iterator[tuple[ast.AST, ast.expr, bool]]:
             for target in targets:
                 if isinstance(target, ast.Attribute | ast.Subscript):
                     yield node, target, isinstance(node, ast.Assign)
-    for node in walk(module.tree):  # an entry whose key only a run can tell
-        is_set = isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load)
-        if isinstance(node, ast.Subscript) and is_set and path_of(node) is None:
-            yield node, node.value, False
+    for node in walk(module.tree):
+        match node:
+            case ast.Attribute(ctx=ast.Del()) | ast.Subscript(ctx=ast.Del()):
+                yield node, node, False
+                if path_of(node) is None:  # only a run can tell the key
+                    yield node, node.value, False
+            case ast.Subscript(ctx=ast.Store()) if path_of(node) is None:
+                yield node, node.value, False
     for call in module.calls:
         function, args = call.node.func, call.node.args
         if isinstance(function, ast.Attribute) and function.attr in _CHANGING:
