@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.emit.render import py_literal
-from crosscast_migrate.changed_values import changed_in_place, ends_of, only_source
+from crosscast_migrate.changed_values import changed_in_place, only_source
 from crosscast_migrate.copied_code import ForeignError
 from crosscast_migrate.models.installed import scripts
-from crosscast_reading.pysource.names.containers import chase, definitions
+from crosscast_reading.pysource.names.containers import chase, definitions, ends_of
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.python.library_calls import canonical
@@ -60,7 +60,8 @@ Columns = tuple[Column, ...]
 def array_nodes(node: ast.expr, module: Module) -> Columns:
     """Return the arrays of a data set that consists of them; nothing for another data set."""
     classes = {name for script in scripts() for name in script.array_sets}
-    for expression, where in chase(node, module):
+    source = only_source(node, module)
+    for expression, where in [source] if source is not None else ():
         if isinstance(expression, ast.Call) and classes & {
             canonical(name) for name in where.call(expression).names
         }:

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast_reading.pysource.names.containers import chase, definitions, sources_of
+from crosscast_reading.pysource.names.containers import chase, ends_of
 from crosscast_reading.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
@@ -48,25 +48,6 @@ def only_source(node: ast.expr, module: Module) -> tuple[ast.expr, Module] | Non
             return None
     ends = ends_of(node, module)
     return ends[0] if len(ends) == 1 else None
-
-
-def ends_of(node: ast.expr, module: Module) -> list[tuple[ast.expr, Module]]:
-    """Return the expressions that a value can come from, and names of which that is not seen."""
-    ends = []
-    for here, where in chase(node, module):
-        if isinstance(here, ast.Name | ast.Attribute):
-            through = _has_sources(here, where)
-        else:
-            through = len(list(chase(here, where))) > 1
-        if not through:
-            ends.append((here, where))
-    return ends
-
-
-def _has_sources(node: ast.expr, module: Module) -> bool:
-    """Whether every assignment to a name is seen through."""
-    assigned = definitions(node, module)
-    return bool(assigned) and all(sources_of(each) for each in assigned)
 
 
 def changes(node: ast.AST) -> Iterator[ast.expr]:

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from crosscast_migrate.batch_arrays import BatchArrays, Place
-from crosscast_migrate.changed_values import changed_in_place
+from crosscast_migrate.changed_values import changed_in_place, only_source
 from crosscast_migrate.models.uses import functions_of, handed_over, uses_of
 from crosscast_reading.lift.recipe_draft import Filled
-from crosscast_reading.pysource.names.containers import chase
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.python.library_calls import canonical
@@ -306,6 +305,5 @@ def number_of(node: ast.expr, module: Module) -> float | None:
 
 def _value_of(node: ast.Name, module: Module) -> Place | None:
     """Return the one expression that a name holds."""
-    values = [each for each in chase(node, module) if not isinstance(each[0], ast.Name)]
-    values = [each for each in values if each[0] is not node][:2]
-    return values[0] if len(values) == 1 else None
+    source = only_source(node, module)
+    return source if source is not None and not isinstance(source[0], ast.Name) else None

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from crosscast.emit.render import py_literal
 from crosscast_migrate.array_rows import SIGNS, Columns, array_text, cast_of, columns_of
-from crosscast_migrate.changed_values import ends_of, only_source
+from crosscast_migrate.changed_values import only_source
 from crosscast_migrate.copied_code import ForeignError
 from crosscast_migrate.models.installed import scripts
-from crosscast_reading.pysource.names.containers import chase
+from crosscast_reading.pysource.names.containers import chase, ends_of
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.python.library_calls import canonical

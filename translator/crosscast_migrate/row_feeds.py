@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from crosscast_migrate.array_rows import Columns, array_nodes, columns_of
 from crosscast_migrate.batch_loops import module_of
-from crosscast_migrate.changed_values import ends_of
 from crosscast_migrate.copied_code import ForeignError
 from crosscast_migrate.fit_methods import fits_of
 from crosscast_migrate.models.installed import scripts
 from crosscast_migrate.pipelines import SEVERAL, Pipeline, pipeline_of
-from crosscast_reading.pysource.names.containers import chase
+from crosscast_reading.pysource.names.containers import chase, ends_of
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known
 
@@ -219,6 +218,8 @@ def _fed(fit: Fit, nodes: Sequence[ast.expr]) -> Feed | None:
     if not nodes:
         return None
     first, *rest = nodes
+    if not rest and not _is_certain(first, module):
+        return Feed(call=fit.call, reason=SEVERAL, at=first, shuffle=_order(fit))
     if not rest:
         for call in _calls(first, module):
             if any(name in script.loaders for script in scripts() for name in call.names):

@@ -6,12 +6,13 @@ advances a schedule with every step unless a callback says otherwise.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast_reading.facts.fact import unknown
-from crosscast_reading.pysource.names.containers import chase
+from crosscast_reading.pysource.names.containers import ends_of
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.python.fact_writer import FactWriter, content, place_of
 from crosscast_reading.readers.python.library_calls import calls_of, matching, uses_framework
@@ -21,6 +22,7 @@ from crosscast_reading.readers.python.shuffling import FIELD
 if TYPE_CHECKING:
     from crosscast_reading.facts.fact import Fact
     from crosscast_reading.pysource.programs.call import Call
+    from crosscast_reading.pysource.programs.module import Module
     from crosscast_reading.pysource.programs.program import Program
 
 NAME = "paddle-model"
@@ -68,7 +70,11 @@ def _fitted(call: Call) -> Iterator[Fact]:
         writer.number("accumulation.steps", steps, place)
         if content(steps) != 1:
             writer.say("accumulation.loss_divided", "no", place)
-    if not _has_loader(call):
+    batched = _has_loader(call)
+    if batched is None:
+        for field in ("batch.micro_batch_size", "batch.drop_last", FIELD):
+            writer.unknown(field, "whether a loader makes the batches is not seen", place)
+    elif not batched:
         writer.number("batch.micro_batch_size", call.argument("batch_size", Known(1)), place)
         usually = (("drop_last", "batch.drop_last", False), ("shuffle", FIELD, True))
         for argument, field, usual in usually:
@@ -80,11 +86,22 @@ def _fitted(call: Call) -> Iterator[Fact]:
     yield from writer.facts
 
 
-def _has_loader(call: Call) -> bool:
-    """Whether a loader of the program makes the batches."""
+def _has_loader(call: Call) -> bool | None:
+    """Whether a loader of the program makes the batches; None if that is not certain."""
     node = call.bound().get("train_data")
-    made = chase(node, call.module) if node is not None else ()
-    return any(module.resolve(getattr(each, "func", each)) == _LOADER for each, module in made)
+    made = ends_of(node, call.module) if node is not None else ()
+    kinds = {_is_loader(*each) for each in made}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _is_loader(node: ast.expr, module: Module) -> bool | None:
+    """Whether an object is a loader, and no data set; None if its class is not seen."""
+    names = module.call(node).names if isinstance(node, ast.Call) else ()
+    if _LOADER in names:
+        return True
+    program = module.program
+    sets = any(each.startswith("paddle.") or program.class_named(each) for each in names)
+    return False if sets else None
 
 
 READER = PaddleModelReader()

@@ -94,6 +94,25 @@ ROWS_REFUSED = [
         "if small:\n    train_ds = halved(train_ds)\ntrain_ds = train_ds.batch",
         "the rows are one of several data sets",
     ),
+    (
+        "paddle_fit",
+        'model.fit(Points("data.npz")',
+        'rows = Points("data.npz")\nif small:\n    rows = read()\nmodel.fit(rows',
+        "the rows are one of several data sets",
+    ),
+    (
+        "paddle_fit",
+        'model.fit(Points("data.npz")',
+        'rows = Points("data.npz")\nif small:\n'
+        "    rows = paddle.io.DataLoader(rows)\nmodel.fit(rows",
+        "the rows are one of several data sets",
+    ),
+    (
+        "paddle_arrays",
+        "    model = paddle",
+        '    if small:\n        rows = TensorDataset([data["z"], data["y"]])\n    model = paddle',
+        "the rows are one of several data sets",
+    ),
     ("paddle_fit", "verbose=0", "verbose=0, num_iters=4", "fit has num_iters"),
     ("paddle_fit", "self.y[index]\n", "self.y[index], 1\n", "does not return x, labels"),
 ]
@@ -218,6 +237,12 @@ SUMS_REFUSED = [
     ("jax_sum", "jnp.mean(optax.l2_loss", "jnp.sum(optax.l2_loss"),
     ("jax_sum", "+ 0.5 * l2", "+ 0.5 * l2 + 1e-4 * optax.global_norm(weights)"),
     ("jax_sum", "(logits, classes).mean", "(logits, classes % 2).mean"),
+    ("jax_sum", "    return ce +", "    if small:\n        l2 = other\n    return ce +"),
+    (
+        "tensorflow_loop",
+        "    gradients =",
+        "        if x:\n            loss = other\n    gradients =",
+    ),
     ("jax_sum", "l2_loss(value[:, 0], values)", "huber_loss(value[:, 0], values, 0.5)"),
 ]
 
@@ -351,6 +376,17 @@ def test_what_a_function_computes_of_its_batch_is_told(old: str, new: str, text:
     across = moved("tensorflow_loop", *STEP, (old, new))
     assert across.rows is not None
     assert any(text in told for told in across.rows.undone)
+
+
+UNSEEN_BATCHES = [
+    ("model.fit(Points(", "model.fit(read("),
+    ("model.fit(Points(", "from rows import loader\nmodel.fit(loader or ("),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), UNSEEN_BATCHES)
+def test_batches_of_what_may_be_a_loader_are_not_certain(old: str, new: str) -> None:
+    assert "batch.micro_batch_size" in moved("paddle_fit", (old, new)).fill_in
 
 
 PADDLE = [

@@ -220,6 +220,25 @@ def chase(node: ast.expr, module: Module) -> Iterator[Place]:
             queue.append((here.value, where))
 
 
+def ends_of(node: ast.expr, module: Module) -> list[Place]:
+    """Return the expressions that a value can come from, and names of which that is not seen."""
+    ends = []
+    for here, where in chase(node, module):
+        if isinstance(here, ast.Name | ast.Attribute):
+            through = _has_sources(here, where)
+        else:
+            through = len(list(chase(here, where))) > 1
+        if not through:
+            ends.append((here, where))
+    return ends
+
+
+def _has_sources(node: ast.expr, module: Module) -> bool:
+    """Whether every assignment to a name is seen through."""
+    assigned = definitions(node, module)
+    return bool(assigned) and all(sources_of(each) for each in assigned)
+
+
 def sources_of(binding: Binding) -> list[Place]:
     """Return the expressions that an assignment takes its value from."""
     program = binding.module.program
