@@ -77,6 +77,7 @@ UNKNOWNS = {
         "x y z",
     ),
     "dictionary that a loop would fill": ("x = {}\nfor i in open('gone'): x[i] = 3", "x"),
+    "list that a skipped statement reads": ("x = ['a']\ny = open('gone', x)", "x y"),
     "list that a loop would fill": (
         "x = []\nfor i in open('gone'):\n    x.append(i)\ny = x[0]",
         "y",
@@ -144,6 +145,13 @@ def test_the_end_of_a_program_is_its_own(program: Program) -> None:
     with pytest.raises(ValueError, match="own"):
         program.run("if True:\n    raise ValueError('own')")
     assert program.skipped == []
+
+
+def test_a_container_that_a_skipped_statement_reads_keeps_its_length(program: Program) -> None:
+    text = "classes, sizes = ['a', 'b'], {'a': 1}\nrows = gone(classes, sizes)\n"
+    names = program.run(f"{text}units = len(classes), len(sizes)\n")
+    assert names["units"] == (2, 1)
+    assert program.skipped == [2]
 
 
 def test_containers_that_hold_something_unknown_are_not_known() -> None:

@@ -149,8 +149,7 @@ class Build:
             call_builders(self, space, text, self._known.base())
         for work in self.at_end:
             work()
-        record = {"kind": "end", "words": words}
-        os.write(self._file, f"{json.dumps(record)}\n".encode())
+        os.write(self._file, json.dumps({"kind": "end", "words": words}).encode() + b"\n")
 
     def _below(self, path: str) -> str:
         path = os.path.realpath(path)
@@ -218,7 +217,8 @@ def words_of(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     # AutoGraph puts a traceback before the message.
     message = lines[-1].strip() if lines and lines[0] == "in user code:" else str(error)
-    return textwrap.shorten(f"{type(error).__name__}: {message}", MOST_SAID, placeholder=" ...")
+    words = f"{type(error).__name__}: {message}".rstrip(": \n")
+    return textwrap.shorten(words, MOST_SAID, placeholder=" ...")
 
 
 def _frames(trace: TracebackType | None) -> list[FrameType]:

@@ -82,7 +82,7 @@ for _name in _VALUES.split():
 
 UNKNOWN = CrosscastUnknown()
 _CHANGED: dict[int, object] = {}
-"""Objects whose methods a skipped statement would have called, and that could not be forgotten."""
+"""Containers and other objects that a skipped statement may have changed, and that stay."""
 _UNCHANGING = (ModuleType, type, FunctionType, str, int, float, tuple, NoneType)
 
 
@@ -346,10 +346,18 @@ def read_from(frame: FrameType, name: str) -> Any:
 
 
 def _taint(value: object) -> None:
-    """Let a container hold something unknown: a statement that reads it may have changed it."""
-    if type(value) is list:
+    """Let a container count as unknown: a statement that reads it may have changed it.
+
+    One that has no entry yet is likely to be filled. Another keeps its length: it is likely to be
+    the names of classes, say, of which a layer has as many units.
+    """
+    if type(value) not in (list, set, dict):
+        return
+    if value:
+        _CHANGED[id(value)] = value
+    elif isinstance(value, list):
         value.append(UNKNOWN)
-    elif type(value) is set:
+    elif isinstance(value, set):
         value.add(UNKNOWN)
-    elif type(value) is dict:
+    elif isinstance(value, dict):
         value[UNKNOWN] = UNKNOWN
