@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.emit.render import py_literal
-from crosscast_migrate.changed_values import changed_in_place
+from crosscast_migrate.changed_values import changed_in_place, ends_of, only_source
 from crosscast_migrate.copied_code import ForeignError
 from crosscast_migrate.models.installed import scripts
 from crosscast_reading.pysource.names.containers import chase, definitions
@@ -74,8 +74,9 @@ def array_nodes(node: ast.expr, module: Module) -> Columns:
 
 def columns_of(node: ast.expr, module: Module) -> Columns:
     """Return the arrays in tuples, lists and dictionaries of them, or the one that there is."""
-    origins = list(chase(node, module))
-    for expression, where in origins:
+    source = only_source(node, module)
+    if source is not None:
+        expression, where = source
         match expression:
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 return tuple(each for part in parts for each in columns_of(part, where))
@@ -137,7 +138,10 @@ def _text(node: ast.expr, module: Module, depth: int) -> str:
                     )
                 origins = [each for each in chase(node, module) if each[0] is not node]
                 values = [e for e in origins if not isinstance(e[0], ast.Name | ast.Attribute)]
-                if len(values) == 1:
+                ends = ends_of(node, module)
+                if len(values) == 1 and not any(
+                    isinstance(end, ast.Name | ast.Attribute) for end, _ in ends
+                ):
                     return _text(*values[0], depth - 1)
                 if not origins:
                     return _text(*_unpacked(node, module), depth - 1)

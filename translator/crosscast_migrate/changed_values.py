@@ -9,13 +9,19 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from crosscast_reading.pysource.names.containers import chase, definitions, sources_of
 from crosscast_reading.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
 
-_METHODS = frozenset({"sort", "fill", "put", "resize", "partition"})
-"""Methods of arrays that change them and return nothing."""
+_METHODS = frozenset(
+    {
+        *("sort", "fill", "put", "resize", "partition"),
+        *("update", "setdefault", "pop", "popitem", "append", "extend", "insert", "clear"),
+    }
+)
+"""Methods of arrays and containers that change them, and whose results nobody needs."""
 _FUNCTIONS = frozenset({"shuffle", "copyto", "put", "putmask", "place", "fill_diagonal"})
 """Functions that change their first argument."""
 
@@ -29,6 +35,38 @@ def changed_in_place(node: ast.Name | ast.Attribute, module: Module) -> ast.stmt
         if any(module.text(each) == text for each in changes(inner)):
             return module.statement_of(inner)
     return None
+
+
+def only_source(node: ast.expr, module: Module) -> tuple[ast.expr, Module] | None:
+    """Return the one expression that a value comes from; None if it may be another.
+
+    A name may be another if one of its assignments is not seen through, or if what it holds is
+    changed in place.
+    """
+    for here, where in chase(node, module):
+        if isinstance(here, ast.Name | ast.Attribute) and changed_in_place(here, where) is not None:
+            return None
+    ends = ends_of(node, module)
+    return ends[0] if len(ends) == 1 else None
+
+
+def ends_of(node: ast.expr, module: Module) -> list[tuple[ast.expr, Module]]:
+    """Return the expressions that a value can come from, and names of which that is not seen."""
+    ends = []
+    for here, where in chase(node, module):
+        if isinstance(here, ast.Name | ast.Attribute):
+            through = _has_sources(here, where)
+        else:
+            through = len(list(chase(here, where))) > 1
+        if not through:
+            ends.append((here, where))
+    return ends
+
+
+def _has_sources(node: ast.expr, module: Module) -> bool:
+    """Whether every assignment to a name is seen through."""
+    assigned = definitions(node, module)
+    return bool(assigned) and all(sources_of(each) for each in assigned)
 
 
 def changes(node: ast.AST) -> Iterator[ast.expr]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from crosscast_migrate.changed_values import only_source
 from crosscast_migrate.fit_methods import compiled_of
 from crosscast_migrate.loss_terms import NOTE, Sum, Term, kind_of_part, number_of
 from crosscast_reading.lift.recipe_draft import Filled
-from crosscast_reading.pysource.names.containers import chase
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.readers.python.loss_kinds import loss_of_value
 
@@ -56,7 +56,9 @@ def _weights(node: ast.expr | None, module: Module, losses: Entries) -> Mapping[
 
 def _entries(node: ast.expr | None, module: Module) -> Entries:
     """Return the entries of a list or a dictionary; nothing for anything else."""
-    for expression, where in chase(node, module) if node is not None else ():
+    source = only_source(node, module) if node is not None else None
+    if source is not None:
+        expression, where = source
         match expression:
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
                 return {place: (part, where) for place, part in enumerate(parts)}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.emit.render import py_literal
 from crosscast_migrate.array_rows import SIGNS, Columns, array_text, cast_of, columns_of
+from crosscast_migrate.changed_values import ends_of, only_source
 from crosscast_migrate.copied_code import ForeignError
 from crosscast_migrate.models.installed import scripts
 from crosscast_reading.pysource.names.containers import chase
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Function, Module
 
 _DEEPEST = 16
+SEVERAL = "the rows are one of several data sets"
 _PARTIAL = (
     "{text} draws from a part of the rows at a time; the new script draws from all of them, unless "
     "the part is as large"
@@ -82,20 +84,20 @@ def _read(node: ast.expr, module: Module, reading: PipelineReading, depth: int) 
             inner = _read(expression.func.value, where, reading, depth - 1)
             if inner is not None:
                 pipelines.append(_after(inner, call, reading))
-    if len(pipelines) > 1:
-        raise ForeignError("the rows are one of several data sets", module.span(node))
+    if len(pipelines) > 1 or (pipelines and len(ends_of(node, module)) > 1):
+        raise ForeignError(SEVERAL, module.span(node))
     return pipelines[0] if pipelines else None
 
 
 def _begun(call: Call) -> Pipeline:
     if len(call.node.args) != 1 or call.node.keywords:
         raise ForeignError(f"the rows need {call.module.text(call.node)[:60]}")
-    given = call.node.args[0]
-    for expression, _ in chase(given, call.module):
-        if isinstance(expression, ast.Tuple):
-            given = expression
+    given, where = call.node.args[0], call.module
+    source = only_source(given, where)
+    if source is not None and isinstance(source[0], ast.Tuple):
+        given, where = source
     parts = len(given.elts) if isinstance(given, ast.Tuple) else 1
-    return Pipeline(columns=columns_of(given, call.module), parts=parts)
+    return Pipeline(columns=columns_of(given, where), parts=parts)
 
 
 def _after(inner: Pipeline, call: Call, reading: PipelineReading) -> Pipeline:
@@ -106,6 +108,9 @@ def _after(inner: Pipeline, call: Call, reading: PipelineReading) -> Pipeline:
     shown = f"{text}({', '.join(call.module.text(each) for each in call.node.args)})"[:60]
     if word in reading.same:
         return inner
+    if word == reading.stores:
+        kept = [_KEPT.format(text=f"shuffle before {shown}")] if inner.buffer is not None else []
+        return replace(inner, undone=(*inner.undone, *kept))
     if word == reading.batches and not inner.is_batched:
         undone = [_OVER.format(text=inner.repeats)] if inner.repeats else []
         return replace(inner, is_batched=True, undone=(*inner.undone, *undone))

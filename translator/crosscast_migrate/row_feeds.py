@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from crosscast_migrate.array_rows import Columns, array_nodes, columns_of
 from crosscast_migrate.batch_loops import module_of
+from crosscast_migrate.changed_values import ends_of
 from crosscast_migrate.copied_code import ForeignError
 from crosscast_migrate.fit_methods import fits_of
 from crosscast_migrate.models.installed import scripts
-from crosscast_migrate.pipelines import Pipeline, pipeline_of
+from crosscast_migrate.pipelines import SEVERAL, Pipeline, pipeline_of
 from crosscast_reading.pysource.names.containers import chase
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known
@@ -82,12 +83,13 @@ def feeds_of(program: Program, steps: Sequence[TrainingStep]) -> Feeds:
     names = [name for script in scripts() for name in script.loaders]
     all_loaders = list(program.calls(*names)) if names else []
     loaders = [feed for feed in map(_of_loader, all_loaders) if feed is not None and _is_seen(feed)]
-    calls = list(_iterated(steps))
+    places = list(_iterated(steps))
+    calls = [call for place in places for call in _calls(*place)]
     used = [feed for feed in loaders if feed.call in calls]
     if used:
         others = [feed for feed in loaders if feed.call not in calls]
         return Feeds(train=used[0], other=others[0] if len(others) == 1 else None)
-    pipelines = (_of_pipeline(call) for call in calls)
+    pipelines = (_pipeline_in(*place) for place in places)
     train = next((feed for feed in pipelines if feed is not None), None)
     if train is None:
         unseen = [call for call in calls if call in all_loaders]
@@ -131,13 +133,13 @@ def _shuffle(call: Call) -> bool | None:
     return None
 
 
-def _iterated(steps: Sequence[TrainingStep]) -> Iterator[Call]:
-    """Yield the calls that the loops around the backward passes run over."""
+def _iterated(steps: Sequence[TrainingStep]) -> Iterator[Place]:
+    """Yield what the loops around the backward passes run over."""
     for step in steps:
         for event in step.of("backward"):
             for loop in reversed(event.loops):
                 if isinstance(loop.node, ast.For):
-                    yield from _calls(loop.node.iter, module_of(event.module, loop.node))
+                    yield loop.node.iter, module_of(event.module, loop.node)
 
 
 def _calls(node: ast.expr, module: Module) -> Iterator[Call]:
@@ -150,6 +152,26 @@ def _calls(node: ast.expr, module: Module) -> Iterator[Call]:
             yield from _calls(expression.args[0], where)
         elif isinstance(expression.func, ast.Name) and not expression.args:
             yield from _calls(expression.func, where)  # Paddle's `loader()`
+
+
+def _pipeline_in(node: ast.expr, module: Module) -> Feed | None:
+    """Return the pipeline that an expression is, or that it goes through."""
+    feeds = (_of_pipeline(call) for call in _calls(node, module))
+    feed = next((feed for feed in feeds if feed is not None), None)
+    if feed is None or feed.reason or _is_certain(node, module):
+        return feed
+    return replace(feed, reason=SEVERAL)
+
+
+def _is_certain(node: ast.expr, module: Module) -> bool:
+    """Whether an expression goes through one value only."""
+    ends = ends_of(node, module)
+    if len(ends) != 1:
+        return False
+    end, where = ends[0]
+    around = isinstance(end, ast.Call) and end.args and where.call(end).method in _AROUND
+    first = end.args[0] if isinstance(end, ast.Call) and around else None
+    return first is None or _is_certain(first, where)
 
 
 def _of_pipeline(call: Call) -> Feed | None:
@@ -201,8 +223,8 @@ def _fed(fit: Fit, nodes: Sequence[ast.expr]) -> Feed | None:
         for call in _calls(first, module):
             if any(name in script.loaders for script in scripts() for name in call.names):
                 return _of_loader(call)
-            if (feed := _of_pipeline(call)) is not None:
-                return _of_one(fit, feed)
+        if (feed := _pipeline_in(first, module)) is not None:
+            return _of_one(fit, feed)
     place = (first, module)
     columns = array_nodes(*place)
     if class_of(place) is not None or columns:

@@ -76,9 +76,43 @@ ROWS_REFUSED = [
         '{"a": data["classes"], "b": data["values"]}',
         "which arrays of a row are which is not seen: a, b",
     ),
+    (
+        "keras_pipeline",
+        "inputs = keras",
+        "if small:\n    train_ds = halved(train_ds)\ninputs = keras",
+        "the rows are one of several data sets",
+    ),
+    (
+        "keras_pipeline",
+        "inputs = keras",
+        "if small:\n    train_ds = train_ds.map(prepare)\ninputs = keras",
+        "the rows are one of several data sets",
+    ),
+    (
+        "keras_pipeline",
+        "train_ds = train_ds.batch",
+        "if small:\n    train_ds = halved(train_ds)\ntrain_ds = train_ds.batch",
+        "the rows are one of several data sets",
+    ),
     ("paddle_fit", "verbose=0", "verbose=0, num_iters=4", "fit has num_iters"),
     ("paddle_fit", "self.y[index]\n", "self.y[index], 1\n", "does not return x, labels"),
 ]
+
+
+LABELS = 'labels = {"kind": data["classes"], "value": data["values"]}\n'
+LABELS_REFUSED = [
+    (f'{LABELS}labels["value"] = data["x"]\n', 'the rows need labels["value"] = data["x"]'),
+    (f"{LABELS}if small:\n    labels = other\n", "the rows need labels"),
+    (f"{LABELS}if small:\n    {LABELS.replace('values', 'small')}", "the rows need labels"),
+]
+
+
+@pytest.mark.parametrize(("before", "reason"), LABELS_REFUSED)
+def test_labels_that_are_not_certain_are_refused(before: str, reason: str) -> None:
+    given = '    {"kind": data["classes"], "value": data["values"]},'
+    across = moved("keras_two", (given, "    labels,"), ("model.fit(", f"{before}model.fit("))
+    assert reason in reasons(across, "data")
+    assert moved("keras_two", (given, "    labels,"), ("model.fit(", f"{LABELS}model.fit(")).rows
 
 
 @pytest.mark.parametrize(("name", "old", "new", "reason"), ROWS_REFUSED)
@@ -100,6 +134,7 @@ TOLD = [
         "undone",
         "has the same order in every epoch",
     ),
+    ("keras_pipeline", ".cache()", ".shuffle(80).cache()", "undone", "cache() has the same order"),
 ]
 
 
@@ -185,6 +220,24 @@ SUMS_REFUSED = [
     ("jax_sum", "(logits, classes).mean", "(logits, classes % 2).mean"),
     ("jax_sum", "l2_loss(value[:, 0], values)", "huber_loss(value[:, 0], values, 0.5)"),
 ]
+
+
+WEIGHTS = '{"kind": 1.0, "value": 0.5}'
+UNCERTAIN = [
+    f"w = {WEIGHTS}\nw['value'] = 0.1\n",
+    f"w = {WEIGHTS}\nif small:\n    w = {WEIGHTS.replace('0.5', '0.1')}\n",
+    f"w = {WEIGHTS}\nif small:\n    w = read()\n",
+    f"w = {WEIGHTS}\nw.update(value=0.1)\n",
+]
+
+
+@pytest.mark.parametrize("before", UNCERTAIN)
+def test_weights_that_are_not_certain_are_left_to_the_user(before: str) -> None:
+    given = (f"loss_weights={WEIGHTS}", "loss_weights=w")
+    assert moved("keras_two", given, ("model.compile(", f"w = {WEIGHTS}\nmodel.compile(")).loss
+    across = moved("keras_two", given, ("model.compile(", f"{before}model.compile("))
+    assert across.loss is None
+    assert "loss.kind" in across.fill_in
 
 
 @pytest.mark.parametrize(("name", "old", "new"), SUMS_REFUSED)

@@ -290,6 +290,8 @@ class PipelineReading:
     """Functions that are given the arrays."""
     same: frozenset[str]
     """Methods that change no row and no order."""
+    stores: str
+    """The method after which every epoch has the rows and the order of the first."""
     batches: str
     shuffles: str
     buffer: str
