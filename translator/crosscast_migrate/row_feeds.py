@@ -134,7 +134,7 @@ def _shuffle(call: Call) -> bool | None:
 
 
 def _iterated(steps: Sequence[TrainingStep]) -> Iterator[Place]:
-    """Yield what the loops around the backward passes run over."""
+    """Yield the expressions that the loops around the backward passes run over."""
     for step in steps:
         for event in step.of("backward"):
             for loop in reversed(event.loops):
