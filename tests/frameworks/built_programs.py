@@ -227,6 +227,19 @@ model.compile("adam", "mse")
 """,
 }
 PYTORCH = {
+    "no_gradients": """\
+import numpy as np
+import torch
+x = torch.from_numpy(np.load("gone.npy"))
+net = torch.nn.Linear(4, 2)
+net(torch.ones(1, 4))
+net.load_state_dict(torch.load("gone.pt"))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+while True:
+    loss = net(x).mean()
+    loss.backward()
+    optimizer.step()
+""",
     "bad_shapes": """\
 import gone
 import torch
@@ -302,6 +315,17 @@ main()
 """,
 }
 PADDLE = {
+    "no_gradients": """\
+import numpy as np
+import paddle
+x = paddle.to_tensor(np.load("gone.npy"))
+net = paddle.nn.Linear(4, 2)
+optimizer = paddle.optimizer.SGD(0.1, parameters=net.parameters())
+while True:
+    loss = net(x).mean()
+    loss.backward()
+    optimizer.step()
+""",
     "bad_shapes": """\
 import numpy as np
 import paddle

@@ -61,7 +61,9 @@ def test_keras(tmp_path: Path) -> None:
 def test_pytorch(tmp_path: Path) -> None:
     found = built(tmp_path, "torch", built_programs.PYTORCH)
     assert places(found, "steps")["right.py", 34] == "a step"
-    assert places(found, "models") == {("right.py", 40): "Net"}
+    assert places(found, "models") == {("right.py", 40): "Net", ("no_gradients.py", 4): "Linear"}
+    assert ("no_gradients.py", 11) not in places(found, "steps")
+    assert places(found, "not_tested")["no_gradients.py", 11] == "no step is made: no gradients"
     assert (
         places(found, "not_tested")["bad_shapes.py", 12] == "Net: its forward pass is not reached"
     )
@@ -73,6 +75,7 @@ def test_paddle(tmp_path: Path) -> None:
     steps = places(found, "steps")
     assert steps == {("right.py", 13): "a step", ("static.py", 9): "the graph of a step"}
     assert places(found, "models") == {("right.py", 7): "Sequential"}
+    assert places(found, "not_tested")["no_gradients.py", 9] == "no step is made: no gradients"
 
 
 BUILDERS = """\

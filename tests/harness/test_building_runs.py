@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -75,6 +78,8 @@ DAMAGED = {
     "no JSON": "{",
     "no record": "[3]",
     "unknown kind": '{"kind": "other", "file": "a", "line": 3, "words": "x"}',
+    "nested": "[" * 200_000,
+    "endless line": '{"kind": "model", "file": "a", "line": 1e999, "name": "y"}',
     "no line": '{"kind": "model", "file": "a", "line": "x", "name": "y"}',
 }
 
@@ -91,6 +96,47 @@ def test_damaged_records_are_no_success(
     found = built(tmp_path, "")
     assert found.outcome == "not tested"
     assert found.ended.startswith("its records are damaged: ")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="it needs named pipes")
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_records_that_are_no_file_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    def watched(program: Program, laid: LaidOut, *more: object) -> Outcome:
+        records = laid.root / "build.jsonl"
+        if kind == "pipe":
+            os.mkfifo(records)
+        else:
+            records.symlink_to("/dev/zero")
+        return Outcome(kind="finished", message="", exit_code=0, log_tail="")
+
+    monkeypatch.setattr(building, "watched", watched)
+    assert built(tmp_path, "").ended.startswith("its records are damaged: ")
+
+
+def test_names_of_files_are_printable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def watched(program: Program, laid: LaidOut, *more: object) -> Outcome:
+        record = {"kind": "model", "file": "a\x1b[2J\n.py", "line": 3, "name": "\x1b[2JNet"}
+        (laid.root / "build.jsonl").write_text(f"{json.dumps(record)}\n")
+        return Outcome(kind="finished", message="", exit_code=0, log_tail="")
+
+    monkeypatch.setattr(building, "watched", watched)
+    wording = built(tmp_path, "").wording
+    assert "Net" in wording
+    assert wording.isprintable()
+
+
+def test_a_line_is_told_once_however_often_it_fails(tmp_path: Path) -> None:
+    found = built(tmp_path, "for number in range(3000):\n    open(f'{number}.png')\n")
+    assert [(p.line, p.words[-7:]) for p in found.not_tested] == [(2, "'0.png'")]
+
+
+def test_a_script_may_put_away_its_streams(tmp_path: Path) -> None:
+    text = "import sys, threading, time\nthreading.Thread(target=time.sleep, args=(30,)).start()\n"
+    began = time.monotonic()
+    assert built(tmp_path, f"{text}sys.stdout = None\n").ended == ""
+    assert time.monotonic() - began < 20
 
 
 def test_a_framework_without_the_module_is_named(tmp_path: Path) -> None:

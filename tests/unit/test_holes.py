@@ -106,6 +106,7 @@ KNOWN = {
     "nested function": "def f():\n    y = 1\n    def g():\n        nonlocal y\n        y = 1\n"
     "        return y\n    return g()\nx = f()",
     "generator": "def f():\n    yield 1\nx = next(f())",
+    "asynchronous generator": "async def f():\n    yield 1\n    return\nx = 1",
     "class": "class A:\n    'text'\n    def __init__(self):\n        super().__init__()\n"
     "        self.x = 1\nx = A().x",
     "matched": "match 3:\n    case 3:\n        x = 1",

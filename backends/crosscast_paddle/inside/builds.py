@@ -22,7 +22,7 @@ BLAMED = (
 EXCUSED = ("paddle/io", "paddle/vision/datasets", "paddle/text/datasets", "paddle/distributed")
 KEEPING = (
     *("parameters", "state_dict", "step", "minimize", "clear_grad", "train", "eval", "backward"),
-    *("run", "scale", "update"),
+    *("run", "scale", "update", "set_state_dict", "set_dict", "load_dict"),
 )
 MISSING = r"(?i)cuda|\bgpu|nvidia|float16|\bplace\b"
 
@@ -62,7 +62,14 @@ def _counted(build: Build, original: Any, method: str) -> Any:
     def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(optimizer, *args, **kwargs)
         symbolic = method == "minimize" and not paddle.in_dynamic_mode()
-        build.step("the graph of a step" if symbolic else "a step")
+        how = "the graph of a step" if symbolic else "a step"
+        build.step(how, gradients=symbolic or _has_gradients(optimizer))
         return result
 
     return step
+
+
+def _has_gradients(optimizer: Any) -> bool:
+    given = optimizer._parameter_list or ()
+    groups = [each["params"] if isinstance(each, dict) else [each] for each in given]
+    return any(weight.grad is not None for group in groups for weight in group)

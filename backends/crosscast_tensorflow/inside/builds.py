@@ -29,7 +29,16 @@ EXCUSED = (
 )
 KEEPING = (
     *("apply_gradients", "apply", "minimize", "gradient", "summary", "save", "save_weights"),
-    *("load_weights", "get_weights", "evaluate", "predict", "fit", "train_on_batch", "get_config"),
+    *(
+        "load_weights",
+        "get_weights",
+        "set_weights",
+        "evaluate",
+        "predict",
+        "fit",
+        "train_on_batch",
+        "get_config",
+    ),
 )
 MISSING = r"(?i)cuda|\bgpu|nvidia|graphviz|pydot"
 _UNBUILT = "no input of it is known"
@@ -165,11 +174,12 @@ class _Watch:
         self._build.step("the optimizer's part of a step")
 
     def _end(self) -> None:
-        inner = {id(getattr(model, "_functional", None)) for _, model in self._build.made}
-        for place, model in self._build.made:
-            why = "" if getattr(model, "built", False) else _UNBUILT
+        made = self._build.made
+        inner = {id(getattr(model, "_functional", None)) for _, model, _ in made if is_known(model)}
+        for place, model, name in made:
+            why = "" if getattr(model, "built", False) is True else _UNBUILT
             if id(model) not in inner:
-                self._build.write("model", place, name=type(model).__name__, why=why)
+                self._build.write("model", place, name=name, why=why)
         for place, optimizer in self._optimizers:
             scheduled = hasattr(getattr(optimizer, "_learning_rate", None), "get_config")
             if scheduled and id(optimizer) not in self._stepped:

@@ -18,7 +18,7 @@ BLAMED = ("torch/nn/modules", "torch/nn/functional.py", "torch/optim", "torch/am
 EXCUSED = ("torch/distributed", "torch/nn/parallel", "torch/cuda", "torch/serialization.py")
 KEEPING = (
     *("parameters", "named_parameters", "modules", "state_dict", "zero_grad", "step", "train"),
-    *("eval", "to", "cuda", "cpu", "backward", "scale", "update"),
+    *("eval", "to", "cuda", "cpu", "backward", "scale", "update", "load_state_dict"),
 )
 MISSING = r"(?i)cuda|\bgpu|nvidia|half|bfloat16|dtype"
 """Types, too: what autocast has agree on a GPU differs where it is off."""
@@ -39,4 +39,9 @@ def install(build: Build, name: str) -> None:
     if not torch.cuda.is_available():
         stay_on_cpu()
     watch_modules(build, torch.nn.Module, "_modules")
-    register_optimizer_step_post_hook(lambda *step: build.step())
+    register_optimizer_step_post_hook(lambda optimizer, *_: _note(build, optimizer))
+
+
+def _note(build: Build, optimizer: Any) -> None:
+    weights = (weight for group in optimizer.param_groups for weight in group["params"])
+    build.step(gradients=any(weight.grad is not None for weight in weights))

@@ -67,6 +67,7 @@ ABOUT_HERE = (NotKnownError, OSError, MemoryError, NameError)
 NOT_ALLOWED = "(?i)permission denied"
 """What libraries of C say where `confined` refuses to write."""
 LIBRARIES = "site-packages"
+_NO_STEP = "no step is made: no gradients"
 
 
 class Build:
@@ -81,11 +82,11 @@ class Build:
     def __init__(self, records: str, folder: str, inside: str) -> None:
         self._file = os.open(records, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self._folder, self._inside = os.path.realpath(folder) + os.sep, inside
-        self._said: set[str] = set()
+        self._said: set[tuple[Any, ...]] = set()
         self._known: Any = None
         self.holes = Holes(self.failed, self._calls_back, lambda: self.steps, self._keeps)
         self.steps = 0
-        self.made: list[tuple[tuple[str, int] | None, Any]] = []
+        self.made: list[tuple[tuple[str, int] | None, Any, str]] = []
         self.at_end: list[Callable[[], None]] = []
 
     def install(self, name: str) -> None:
@@ -94,15 +95,12 @@ class Build:
         self._known.install(self, name)
 
     def write(self, kind: str, place: tuple[str, int] | None, **more: Any) -> None:
-        """Write a record, once; nothing for a place that is not in the program."""
-        if place is None:
-            return
-        file, line = place
-        record = {"kind": kind, "file": file, "line": line, **more}
-        text = json.dumps(record)
-        if text not in self._said:
-            self._said.add(text)
-            os.write(self._file, f"{text}\n".encode())
+        """Write a record, once for a place and a class; nothing for a place elsewhere."""
+        said = (kind, place, more.get("name"), more.get("why"))
+        if place is not None and said not in self._said:
+            self._said.add(said)
+            record = {"kind": kind, "file": place[0], "line": place[1], **more}
+            os.write(self._file, f"{json.dumps(record)}\n".encode())
 
     def place(self, skip: object = None) -> tuple[str, int] | None:
         """Return the innermost line of the program that runs now.
@@ -122,13 +120,14 @@ class Build:
         return None
 
     def making(self, model: Any) -> None:
-        """Note the place of a model that is being made."""
-        self.made.append((self.place(skip=model), model))
+        """Note the place of a model that is being made, and its class, which may be forgotten."""
+        self.made.append((self.place(skip=model), model, type(model).__name__))
 
-    def step(self, how: str = "a step") -> None:
-        """Note a training step."""
+    def step(self, how: str = "a step", *, gradients: bool = True) -> None:
+        """Note a training step; one without gradients only ends a loop, and is not tested."""
         self.steps += 1
-        self.write("step", self.place(), how=how)
+        kind, words = ("step", {"how": how}) if gradients else ("skipped", {"words": _NO_STEP})
+        self.write(kind, self.place(), **words)
 
     def attempt(self, place: tuple[str, int] | None, work: Callable[[], object]) -> None:
         """Do at the end what the program would do at a place, and note what it raises."""
@@ -307,12 +306,12 @@ def watch_modules(build: Build, kind: Any, parts: str) -> None:
                 yield from all_parts(part)
 
     def end() -> None:
-        inner = {id(part) for _, module in build.made for part in all_parts(module)}
-        for place, module in build.made:
+        inner = {id(part) for _, module, _ in build.made for part in all_parts(module)}
+        for place, module, name in build.made:
             weights = any(vars(m).get("_parameters") for m in (module, *all_parts(module)))
             if id(module) not in inner and weights:
                 why = "" if id(module) in called else "its forward pass is not reached"
-                build.write("model", place, name=type(module).__name__, why=why)
+                build.write("model", place, name=name, why=why)
 
     kind.__init__, kind.__call__ = made, run
     build.at_end.append(end)
@@ -389,9 +388,11 @@ def main(argv: list[str]) -> None:
         build.failed(Statement(spec["script"], getattr(error, "lineno", 0) or 1), error)
         words = words_of(error)
     build.end(words, vars(module), text)
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    os._exit(0)
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(0)
 
 
 if __name__ == "__main__":

@@ -248,6 +248,8 @@ def _as_for(node: ast.While) -> ast.For:
 
 
 def _is_bare(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Return) and node.value is None:
+        return True  # with a value, it would be an error in an asynchronous generator
     future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
     return future or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 

@@ -17,6 +17,10 @@ RUNNER = "runner/crosscast_parity/inside/build.py"
 MOST_BYTES = 64 << 20
 Tested = Literal["builds", "raises", "not tested"]
 _LISTED = 3
+_DAMAGES = (
+    *(OSError, ValueError, LookupError, TypeError, AttributeError),
+    *(RecursionError, OverflowError),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,10 @@ def _read(records: Path, outcome: Outcome) -> Built:
     last = f": {lines[-1].strip()[:200]}" if lines else ""
     ended = outcome.message or f"the process ended{last}"
     try:
-        text = records.read_bytes()[:MOST_BYTES]
+        if records.is_symlink() or (records.exists() and not records.is_file()):
+            raise ValueError("no file")
+        with records.open("rb") as file:
+            text = file.read(MOST_BYTES)
         for line in text.split(b"\n")[:-1]:
             record = json.loads(line)
             kind = record["kind"]
@@ -125,11 +132,12 @@ def _read(records: Path, outcome: Outcome) -> Built:
             why = str(record.get("why", ""))
             words = str(record.get("words") or record.get("how") or record["name"])
             words = f"{words}: {why}" if why else words
-            place = BuiltPlace(str(record["file"]), int(record["line"]), printable(words))
+            file, line = printable(str(record["file"])), int(record["line"])
+            place = BuiltPlace(file, line, printable(words))
             kinds["not_tested" if why else _KINDS[kind]][place] = None
     except FileNotFoundError:
         pass
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+    except _DAMAGES as error:
         ended = f"its records are damaged: {error!r}"[:300]
     return Built(ended=printable(ended), **{name: tuple(each) for name, each in kinds.items()})
 
