@@ -132,8 +132,8 @@ def _read(records: Path, outcome: Outcome) -> Built:
             why = str(record.get("why", ""))
             words = str(record.get("words") or record.get("how") or record["name"])
             words = f"{words}: {why}" if why else words
-            file, line = printable(str(record["file"])), int(record["line"])
-            place = BuiltPlace(file, line, printable(words))
+            name, number = printable(str(record["file"])), int(record["line"])
+            place = BuiltPlace(name, number, printable(words))
             kinds["not_tested" if why else _KINDS[kind]][place] = None
     except FileNotFoundError:
         pass
