@@ -120,8 +120,8 @@ def _read(records: Path, outcome: Outcome) -> Built:
     try:
         if records.is_symlink() or (records.exists() and not records.is_file()):
             raise ValueError("no file")
-        with records.open("rb") as opened:
-            text = opened.read(MOST_BYTES)
+        with records.open("rb") as file:
+            text = file.read(MOST_BYTES)
         for line in text.split(b"\n")[:-1]:
             record = json.loads(line)
             kind = record["kind"]
@@ -132,8 +132,8 @@ def _read(records: Path, outcome: Outcome) -> Built:
             why = str(record.get("why", ""))
             words = str(record.get("words") or record.get("how") or record["name"])
             words = f"{words}: {why}" if why else words
-            file = printable(str(record["file"]))
-            place = BuiltPlace(file, int(record["line"]), printable(words))
+            name, number = printable(str(record["file"])), int(record["line"])
+            place = BuiltPlace(name, number, printable(words))
             kinds["not_tested" if why else _KINDS[kind]][place] = None
     except FileNotFoundError:
         pass

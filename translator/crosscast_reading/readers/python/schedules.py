@@ -14,6 +14,7 @@ from crosscast_reading.readers.python.expression_sources import ExpressionSource
 from crosscast_reading.readers.python.library_calls import canonical, last, plain
 from crosscast_reading.readers.python.origins import origin
 from crosscast_reading.readers.python.schedule_bases import of_formula, of_own, of_values
+from crosscast_reading.readers.python.schedule_ends import details_of
 from crosscast_reading.readers.python.schedule_joints import (
     form_of_joint,
     has_no_target,
@@ -114,7 +115,7 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
         word = _word(call, name)
         if word and word != "warmup":
             decays[word] = None
-            details.append(tuple(_details(call, name)))
+            details.append(tuple(details_of(call, name)))
         if (
             word in ("warmup", "noam", "onecycle")
             or _WITH_WARMUP.search(name)
@@ -178,41 +179,6 @@ def _form(calls: list[Call], around: Sequence[Call]) -> str:
         return ""
     bases = [base for call in falls if (base := _base(call)) is not None]
     return form_of_joint(warms[0], bases, around)
-
-
-_ENDS: dict[str, tuple[tuple[str, tuple[str, ...], float], ...]] = {
-    "polynomialdecay": (
-        ("end_lr", ("end_learning_rate", "end_lr"), 1e-4),
-        ("power", ("power",), 1.0),
-    ),
-    "cosineannealingdecay": (("end_lr", ("eta_min",), 0.0),),
-    "cosinedecay": (("end_lr", ("alpha",), 0.0),),
-    "cosinedecayschedule": (("end_lr", ("alpha",), 0.0),),
-    "warmupcosinedecayschedule": (("end_lr", ("end_value",), 0.0),),
-}
-"""Schedules of libraries: field, its arguments, their default."""
-
-
-_DECAYS_FROM = {
-    re.compile(
-        r"paddle\.fluid\.layers\.(learning_rate_scheduler\.)?polynomial_decay"
-    ): "start",  # it counts all updates of the program, whatever warm-up stands before it
-    re.compile(r"optax\.(schedules\.)?warmup_cosine_decay_schedule"): "warmup_end",
-}
-
-
-def _details(call: Call, name: str) -> Iterator[tuple[str, float | str]]:
-    """Yield the last rate, the power and the begin of a schedule of a library."""
-    for pattern, begin in _DECAYS_FROM.items():
-        if pattern.fullmatch(name):
-            yield "decay_from", begin
-    for field, arguments, usual in _ENDS.get(last(name).lower().replace("_", ""), ()):
-        given = next((word for word in arguments if word in call.bound()), None)
-        if given is None and call.has_star:
-            continue
-        value = usual if given is None else plain(call.argument(given))
-        if isinstance(value, int | float) and not (given == "alpha" and value):
-            yield field, float(value)
 
 
 def course_of_class(node: ast.ClassDef, module: Module) -> Course:
