@@ -10,6 +10,8 @@ from crosscast_reading.pysource.machine.frames import Closure, Variables
 from crosscast_reading.pysource.values.value import Known, Unknown, Value
 
 ANYWHERE = "it may be set where that cannot be read"
+COPIES = frozenset({"copy.copy", "copy.deepcopy"})
+"""Functions of Python that copy settings."""
 MISSING = object()
 """Stands for an entry that is not there."""
 _SETTINGS = ("ConfigDict", "FrozenConfigDict")
@@ -43,8 +45,9 @@ class Section(dict[Any, Any]):
         """Set an entry; settings keep their floats, and get a copy of a plain dictionary."""
         if self.merges and type(value) is int and type(self.get(key)) is float:
             value = float(value)
-        is_plain = isinstance(value, dict) and not (isinstance(value, Section) and value.merges)
-        self[key] = settings_of(value) if self.merges and is_plain else value  # type: ignore[arg-type]
+        if self.merges and isinstance(value, dict) and not getattr(value, "merges", False):
+            value = settings_of(value)
+        self[key] = value
 
     def update_with(self, content: dict[Any, Any]) -> None:
         """Set entries as `update` does."""
@@ -129,7 +132,7 @@ class Kept:
     """
 
     def __init__(self, frame: Variables, before: Kept | None = None) -> None:
-        holders = [*_holders(frame)]
+        holders = [*_holders([frame])]
         if before is not None:
             holders += [holder for holder, _ in before._held.values()]
         self._held: dict[int, tuple[Any, Any]] = {
@@ -208,10 +211,10 @@ def _fill(holder: Any, content: Any) -> None:
         holder.update(content)
 
 
-def _holders(frame: Variables) -> Iterator[Any]:
-    """Yield the names of a frame and those around it, and the sections and lists they reach."""
+def _holders(values: Iterable[object]) -> Iterator[Any]:
+    """Yield the sections and lists that values reach; frames also reach those around them."""
     seen: set[int] = set()
-    waiting: list[object] = [frame]
+    waiting = list(values)
     while waiting:
         here = waiting.pop()
         if isinstance(here, Closure):
@@ -231,8 +234,7 @@ def _holders(frame: Variables) -> Iterator[Any]:
 
 def lose_all(*values: object) -> None:
     """Forget what is reached from values that something may have changed."""
-    frame = Variables(None, {str(n): value for n, value in enumerate(values)})  # type: ignore[arg-type]
-    for holder in list(_holders(frame)):
+    for holder in list(_holders(values)):
         if isinstance(holder, Section):
             holder.lose()
 
