@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from crosscast_parity.inside.holes import NAME, ROUNDS, UNKNOWN, Holes, Statement, is_known
+from crosscast_parity.inside.holes import NAME, ROUNDS, Holes, Statement
+from crosscast_parity.inside.unknown import UNKNOWN, is_known
 
 
 class Program:

@@ -12,7 +12,8 @@ from typing import Any
 import paddle
 
 from crosscast_paddle.inside.without_gpu import stay_on_cpu
-from crosscast_parity.inside.build import Build, watch_modules
+from crosscast_parity.inside.build import Build
+from crosscast_parity.inside.watched_modules import watch_modules
 
 PACKAGES = ("paddle",)
 BLAMED = (

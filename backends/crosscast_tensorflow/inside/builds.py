@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from crosscast_parity.inside.build import Build
-from crosscast_parity.inside.holes import UNKNOWN, is_known
+from crosscast_parity.inside.unknown import UNKNOWN, is_known
 
 PACKAGES = ("keras", "tensorflow")
 BLAMED = (

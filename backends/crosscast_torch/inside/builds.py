@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from crosscast_parity.inside.build import Build, watch_modules
+from crosscast_parity.inside.build import Build
+from crosscast_parity.inside.watched_modules import watch_modules
 from crosscast_torch.inside.without_gpu import stay_on_cpu
 
 PACKAGES = ("torch",)

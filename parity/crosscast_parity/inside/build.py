@@ -29,44 +29,27 @@ The records, one JSON object per line; `file` is below the folder:
 
 from __future__ import annotations
 
-import ast
 import builtins
-import functools
-import glob
 import importlib
-import inspect
-import itertools
 import json
 import os
-import re
 import sys
-import textwrap
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder
 from importlib.machinery import SourceFileLoader as FileLoader
 from pathlib import Path
-from types import FrameType, ModuleType, TracebackType
+from types import FrameType, ModuleType
 from typing import Any
 
+from crosscast_parity.inside.builders import call_builders
 from crosscast_parity.inside.confined import confine
-from crosscast_parity.inside.holes import (
-    NAME,
-    Holes,
-    NotKnownError,
-    Statement,
-    is_known,
-    read_from,
-)
+from crosscast_parity.inside.holes import NAME, Holes, Statement
+from crosscast_parity.inside.missing_data import let_it_be_missing
 from crosscast_parity.inside.orphans import end_with_parent
+from crosscast_parity.inside.refusals import LIBRARIES, is_in, is_refused, words_of
 from crosscast_parity.inside.updates import seed, when_imported
 
-MOST_SAID = 240
-ABOUT_HERE = (NotKnownError, OSError, MemoryError, NameError)
-"""Errors that tell of what is missing, or follow from what was skipped."""
-NOT_ALLOWED = "(?i)permission denied"
-"""What libraries of C say where `confined` refuses to write."""
-LIBRARIES = "site-packages"
 _NO_STEP = "no step is made: no gradients"
 
 
@@ -164,103 +147,28 @@ class Build:
         return self._known is not None and method in self._known.KEEPING
 
     def _calls_back(self, file: str) -> bool:
-        return self._known is not None and _is_in(file, self._known.PACKAGES)
+        return self._known is not None and is_in(file, self._known.PACKAGES)
 
     def failed(self, statement: Statement, error: Exception) -> None:
         """Write down why a statement failed: the framework refuses it, or it cannot be executed."""
         place: tuple[str, int] | None = (self._below(statement.file), statement.line)
         kind = "skipped"
-        if self._is_refused(statement, error):
+        if self._known is not None and is_refused(self._known, statement, error):
             kind = "raises"
             frames = traceback.extract_tb(error.__traceback__)
             inner = [(self._below(frame.filename), frame.lineno or 0) for frame in frames]
             place = next((each for each in reversed(inner) if each[0]), place)
         self.write(kind, place, words=words_of(error))
 
-    def _is_refused(self, statement: Statement, error: Exception) -> bool:
-        """Whether the framework refuses what nothing unknown took part in."""
-        if self._known is None:
-            return False
-        if isinstance(error, ImportError):
-            module = (getattr(error, "name", "") or "").partition(".")[0]
-            return module in self._known.PACKAGES and module in sys.modules
-        reasons = [error, error.__cause__, error.__context__]
-        if any(isinstance(each, ABOUT_HERE) for each in reasons) or not is_known(error.args):
-            return False
-        words = str(error)
-        if "CrosscastUnknown" in words or any(
-            re.search(m, words) for m in (NOT_ALLOWED, self._known.MISSING)
-        ):
-            return False
-        first, *frames = _frames(error.__traceback__)
-        values = [read_from(first, name) for name in statement.reads]
-        values += [value for frame in frames for value in frame.f_locals.values()]
-        if not all(map(is_known, values)):
-            return False
-        files = [frame.f_code.co_filename for frame in frames]
-        if any(_is_in(file, self._known.EXCUSED) for file in files):
-            return False
-        if isinstance(error, AttributeError):
-            owner = getattr(error, "obj", None)
-            module = getattr(owner, "__name__", "") if hasattr(owner, "__path__") else ""
-            module = module or type(owner).__module__ or ""
-            if module.partition(".")[0] in self._known.PACKAGES:
-                return True
-        blamed = any(_is_in(file, self._known.BLAMED) for file in files)
-        return blamed or bool(self._known.refuses(error))
-
-
-def words_of(error: BaseException) -> str:
-    """Return the message of an error in one line."""
-    if isinstance(error, NotKnownError) or "CrosscastUnknown" in str(error):
-        return "it needs a value that is not known"
-    lines = str(error).strip().splitlines()
-    # AutoGraph puts a traceback before the message.
-    message = lines[-1].strip() if lines and lines[0] == "in user code:" else str(error)
-    words = f"{type(error).__name__}: {message}".rstrip(": \n")
-    return textwrap.shorten(words, MOST_SAID, placeholder=" ...")
-
-
-def _frames(trace: TracebackType | None) -> list[FrameType]:
-    frames = []
-    while trace is not None:
-        frames.append(trace.tb_frame)
-        trace = trace.tb_next
-    return frames
-
-
-def _is_in(file: str, places: tuple[str, ...]) -> bool:
-    """Whether a file is one of some files and folders of libraries."""
-    below = file.replace(os.sep, "/").rpartition(f"/{LIBRARIES}/")[2]
-    return any(below == place or below.startswith(f"{place}/") for place in places)
-
-
-def _refuse_empty(build: Build, owner: Any, name: str) -> None:
-    """Have listings that find nothing fail: what a program counts there is not known."""
-    original = getattr(owner, name)
-
-    @functools.wraps(original)
-    def listed(*args: Any, **kwargs: Any) -> Any:
-        listing = original(*args, **kwargs)
-        if not build.is_own(sys._getframe(1).f_code.co_filename):
-            return listing
-        rest = iter(listing)
-        first = next(rest, None)
-        if first is None or (name == "walk" and not (first[1] or first[2])):
-            raise FileNotFoundError(f"{name} finds nothing")
-        return listing if isinstance(listing, list) else itertools.chain([first], rest)
-
-    setattr(owner, name, listed)
-
 
 def _make_loader(build: Build) -> type[FileLoader]:
     class Loader(FileLoader):
         """Loads the program's modules as `holes` compiles them."""
 
-        def source_to_code(  # type: ignore[override]  # as the class that it derives from has it
-            self, data: Any, path: Any, **more: Any
-        ) -> Any:
-            return build.holes.compile(data, str(path))
+        @staticmethod
+        def source_to_code(*given: Any, **more: Any) -> Any:
+            text, path = given[:2]
+            return build.holes.compile(text, str(path))
 
     return Loader
 
@@ -277,89 +185,6 @@ def _hook(build: Build, folder: str) -> Callable[[str], Any]:
     return hook
 
 
-def watch_modules(build: Build, kind: Any, parts: str) -> None:
-    """Note the modules that a program makes, and which of them it calls.
-
-    Args:
-        build: what is watched.
-        kind: the class of all modules.
-        parts: the name of the attribute that holds the modules that are parts of another one.
-    """
-    called: set[int] = set()
-    make, call = kind.__init__, kind.__call__
-
-    @functools.wraps(make)
-    def made(module: Any, *args: Any, **kwargs: Any) -> None:
-        build.making(module)
-        make(module, *args, **kwargs)
-
-    @functools.wraps(call)
-    def run(module: Any, *args: Any, **kwargs: Any) -> Any:
-        result = call(module, *args, **kwargs)
-        called.add(id(module))
-        return result
-
-    def all_parts(module: Any) -> Iterator[Any]:
-        for part in (vars(module).get(parts) or {}).values():
-            if part is not None:
-                yield part
-                yield from all_parts(part)
-
-    def end() -> None:
-        inner = {id(part) for _, module, _ in build.made for part in all_parts(module)}
-        for place, module, name in build.made:
-            weights = any(vars(m).get("_parameters") for m in (module, *all_parts(module)))
-            if id(module) not in inner and weights:
-                why = "" if id(module) in called else "its forward pass is not reached"
-                build.write("model", place, name=name, why=why)
-
-    kind.__init__, kind.__call__ = made, run
-    build.at_end.append(end)
-
-
-def call_builders(build: Build, space: dict[str, Any], text: bytes, base: type) -> None:
-    """Call what makes models and needs no argument, for a file of which nothing does.
-
-    Args:
-        build: what is watched.
-        space: the names of the executed file.
-        text: the file.
-        base: the class that all models derive from.
-    """
-    for node in ast.parse(text).body:
-        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
-            continue
-        made = space.get(node.name)
-        if isinstance(made, type):
-            if not issubclass(made, base):
-                continue
-        elif not isinstance(node, ast.FunctionDef) or not any(_makes(node, space, base)):
-            continue
-        place = (Path(sys.argv[0]).name, node.lineno)
-        if callable(made) and _needs_nothing(made):
-            build.attempt(place, made)
-        else:
-            build.write("skipped", place, words=f"{node.name} needs arguments")
-
-
-def _makes(node: ast.FunctionDef, space: dict[str, Any], base: type) -> Any:
-    for each in ast.walk(node):
-        if isinstance(each, ast.Call):
-            names = ast.unparse(each.func).split(".")
-            owner: Any = space.get(names[0])
-            for name in names[1:]:
-                owner = getattr(owner, name, None)
-            yield isinstance(owner, type) and issubclass(owner, base)
-
-
-def _needs_nothing(function: Callable[..., Any]) -> bool:
-    try:
-        inspect.signature(function).bind()
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
 def main(argv: list[str]) -> None:
     """Run the script of a specification; ends with 0 however the script ends."""
     spec = json.loads(Path(argv[0]).read_text(encoding="utf-8"))
@@ -373,9 +198,7 @@ def main(argv: list[str]) -> None:
     sys.path_hooks.insert(0, _hook(build, spec["folder"]))
     sys.path_importer_cache.clear()
     setattr(builtins, NAME, build.holes)
-    for owner, names in ((os, "listdir walk"), (glob, "glob iglob"), (Path, "glob rglob iterdir")):
-        for name in names.split():
-            _refuse_empty(build, owner, name)
+    let_it_be_missing(build.is_own)
     words, module = "", ModuleType("__main__")
     module.__file__ = spec["script"]
     sys.modules["__main__"] = module

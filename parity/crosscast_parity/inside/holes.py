@@ -14,92 +14,28 @@ import ast
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import CodeType, FrameType, FunctionType, ModuleType, NoneType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
+
+from crosscast_parity.inside.statements import (
+    SCOPES,
+    bound_of,
+    calls_of,
+    indexed_of,
+    is_bare,
+    names_of,
+    reads_of,
+)
+from crosscast_parity.inside.unknown import UNKNOWN, forget, taint
 
 NAME = "__crosscast__"
 """The builtin by which compiled statements call `Holes`."""
 ROUNDS = 2
 """Rounds of a loop that trained: the second meets an optimizer that has been used."""
 _LEFT = (ast.Raise, ast.Assert, ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_LATER = (*_SCOPES, ast.Lambda)
 _FILLING = ("append", "appendleft", "extend", "insert", "add", "update", "setdefault")
 """Methods that fill a container: what one lacks then is not known."""
 _BODIES = ("body", "orelse", "finalbody")
-
-
-class NotKnownError(Exception):
-    """Something asked for a value that is not known."""
-
-
-class CrosscastUnknown:
-    """A value that is not known, as are its attributes and what is computed with it."""
-
-    def __init__(self, *args: Any) -> None:
-        """Take anything: a class that derives from an unknown one is made by its class."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self
-
-    def __setattr__(self, name: str, value: Any) -> None: ...
-
-    def __setitem__(self, key: Any, value: Any) -> None: ...
-
-    def __repr__(self) -> str:
-        return "<CrosscastUnknown>"
-
-    def __format__(self, how: str) -> str:
-        return repr(self)
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *error: object) -> None: ...
-
-
-def _itself(self: Any, *args: Any, **kwargs: Any) -> Any:
-    return self
-
-
-def _refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
-    raise NotKnownError("a value that is not known")
-
-
-_OPERATORS = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
-for _name in ("call getitem neg pos abs invert lt le gt ge eq ne " + _OPERATORS).split():
-    setattr(CrosscastUnknown, f"__{_name}__", _itself)
-for _name in _OPERATORS.split():
-    setattr(CrosscastUnknown, f"__r{_name}__", _itself)
-_VALUES = "bool iter len int float index contains complex array fspath"
-for _name in _VALUES.split():
-    setattr(CrosscastUnknown, f"__{_name}__", _refuse)
-
-UNKNOWN = CrosscastUnknown()
-_CHANGED: dict[int, object] = {}
-"""Containers and other objects that a skipped statement may have changed, and that stay."""
-_UNCHANGING = (ModuleType, type, FunctionType, str, int, float, tuple, NoneType)
-
-
-def is_known(value: object, depth: int = 2) -> bool:
-    """Whether a value is not unknown and, as far as a look into it tells, holds none."""
-    if isinstance(value, CrosscastUnknown) or id(value) in _CHANGED:
-        return False
-    if not depth:
-        return True
-    if isinstance(value, dict):
-        inner: list[Any] = [*list(value)[:1000], *list(value.values())[:1000]]
-    elif isinstance(value, list | tuple | set | frozenset):
-        inner = list(value)[:1000]
-    else:
-        own = getattr(value, "__dict__", None) if not isinstance(value, type) else None
-        inner = list(own.values())[:1000] if isinstance(own, dict) and "__spec__" not in own else []
-    return all(is_known(each, depth - 1) for each in inner)
 
 
 @dataclass(frozen=True)
@@ -150,7 +86,7 @@ class Holes:
         """Compile a file of the program; raises what compiling raises."""
         tree = ast.parse(text, path)
         self._files.add(path)
-        tree.body = self._body(tree.body, _Scope(path, _names(tree.body)), guarded=False)
+        tree.body = self._body(tree.body, _Scope(path, names_of(tree.body)), guarded=False)
         return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
 
     def few(self, rounds: Any) -> Iterator[Any]:
@@ -175,11 +111,10 @@ class Holes:
             raise
         self._report(statement, error)
         for name in statement.reads:
-            _taint(read_from(frame, name))
+            taint(read_from(frame, name))
         for name, method in statement.calls:
-            value = read_from(frame, name)
-            if not isinstance(value, _UNCHANGING) and not self._keeps(method):
-                _forget(value)
+            if not self._keeps(method):
+                forget(read_from(frame, name))
         return UNKNOWN
 
     def _is_called_back(self, frame: FrameType) -> bool:
@@ -194,16 +129,16 @@ class Holes:
         return [self._statement(node, scope, guarded=guarded) for node in body]
 
     def _statement(self, node: ast.stmt, scope: _Scope, *, guarded: bool) -> ast.stmt:
-        path, reads, calls = scope.path, _reads(node), _calls(node)
-        filled = {name for name, method in calls if method in _FILLING} | _indexed(node)
-        bound = _bound(node, filled & scope.names)
+        path, reads, calls = scope.path, reads_of(node), calls_of(node)
+        filled = {name for name, method in calls if method in _FILLING} | indexed_of(node)
+        bound = bound_of(node, filled & scope.names)
         if isinstance(node, ast.Raise | ast.Assert):
             lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
             self._raising |= {(path, line) for line in lines}
-        own = guarded and not isinstance(node, _SCOPES)
+        own = guarded and not isinstance(node, SCOPES)
         expecting = bool(getattr(node, "handlers", ()))
-        if isinstance(node, _SCOPES):
-            scope = _Scope(path, _names(node.body))
+        if isinstance(node, SCOPES):
+            scope = _Scope(path, names_of(node.body))
         for name in _BODIES:
             inner = getattr(node, name, None)
             if inner:
@@ -214,7 +149,7 @@ class Holes:
         if isinstance(node, ast.For):
             node.iter = _call("few", node.iter)
         looped = _as_for(node) if isinstance(node, ast.While) and not node.orelse else node
-        if guarded or isinstance(node, _LEFT) or _is_bare(node):
+        if guarded or isinstance(node, _LEFT) or is_bare(node):
             return looped
         self._statements.append(Statement(path, node.lineno, reads, calls))
         value = _call("hole", ast.Constant(len(self._statements) - 1))
@@ -247,93 +182,6 @@ def _as_for(node: ast.While) -> ast.For:
     return ast.copy_location(loop, node)
 
 
-def _is_bare(node: ast.stmt) -> bool:
-    if isinstance(node, ast.Return) and node.value is None:
-        return True  # with a value, it would be an error in an asynchronous generator
-    future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
-    return future or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
-
-
-def _own(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and what is in it, without what runs later or in a scope of its own."""
-    yield node
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, _LATER):
-            yield child
-        else:
-            yield from _own(child)
-
-
-def _names(body: list[ast.stmt]) -> frozenset[str]:
-    """Return the names that statements bind in their own scope."""
-    parts = [part for node in body for part in _own(node)]
-    shared = {n for p in parts if isinstance(p, ast.Global | ast.Nonlocal) for n in p.names}
-    bound = {p.id for p in parts if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store)}
-    return frozenset(bound - shared)
-
-
-def _indexed(node: ast.stmt) -> set[str]:
-    """Return the names of containers into which a statement puts something."""
-    stored = [
-        p for p in _own(node) if isinstance(p, ast.Subscript) and isinstance(p.ctx, ast.Store)
-    ]
-    return {part.value.id for part in stored if isinstance(part.value, ast.Name)}
-
-
-def _bound(node: ast.stmt, filled: set[str]) -> list[ast.expr]:
-    """Return the targets that a statement binds: names, and attributes of names.
-
-    `filled`: names of containers that it fills.
-    """
-    names: dict[str, None] = dict.fromkeys(sorted(filled))
-    attributes: list[ast.expr] = []
-    for each in [node] if isinstance(node, _SCOPES) else _own(node):
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-            names[each.id] = None
-        elif isinstance(each, ast.alias) and each.name != "*":
-            names[each.asname or each.name.partition(".")[0]] = None
-        elif isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names[each.name] = None
-        elif isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name):
-            name = ast.Name(each.value.id, ast.Load())
-            if isinstance(each.ctx, ast.Store):
-                attributes.append(ast.Attribute(name, each.attr, ast.Store()))
-    inner = {
-        each.id
-        for part in _own(node)
-        if isinstance(part, ast.comprehension)
-        for each in ast.walk(part.target)
-        if isinstance(each, ast.Name)
-    }
-    return [*(ast.Name(n, ast.Store()) for n in names if n not in inner), *attributes]
-
-
-def _reads(node: ast.stmt) -> tuple[str, ...]:
-    """Return the names, and attributes of names, that a statement reads."""
-    reads: dict[str, None] = {}
-    for each in _own(node):
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load):
-            reads[each.id] = None
-        elif isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name):
-            reads[f"{each.value.id}.{each.attr}"] = None
-    return tuple(reads)
-
-
-def _forget(value: object) -> None:
-    """Make an object unknown wherever it is referred to, or else remember it as changed."""
-    try:
-        object.__setattr__(value, "__class__", CrosscastUnknown)
-    except TypeError:  # it is made otherwise than plain objects are
-        _CHANGED[id(value)] = value
-
-
-def _calls(node: ast.stmt) -> tuple[tuple[str, str], ...]:
-    """Return the methods that a statement calls, with the names whose methods they are."""
-    called = [each.func for each in _own(node) if isinstance(each, ast.Call)]
-    methods = [each for each in called if isinstance(each, ast.Attribute)]
-    return tuple(dict.fromkeys((ast.unparse(each.value), each.attr) for each in methods))
-
-
 def read_from(frame: FrameType, name: str) -> Any:
     """Return the value of a name, or of an attribute of a name, in a frame; None without one."""
     name, _, attribute = name.partition(".")
@@ -343,21 +191,3 @@ def read_from(frame: FrameType, name: str) -> Any:
     module = isinstance(value, ModuleType)  # as in `sys.path`
     own = None if module else getattr(value, "__dict__", None)
     return own.get(attribute) if isinstance(own, dict) else None
-
-
-def _taint(value: object) -> None:
-    """Let a container count as unknown: a statement that reads it may have changed it.
-
-    One that has no entry yet is likely to be filled. Another keeps its length: it is likely to be
-    the names of classes, say, of which a layer has as many units.
-    """
-    if type(value) not in (list, set, dict):
-        return
-    if value:
-        _CHANGED[id(value)] = value
-    elif isinstance(value, list):
-        value.append(UNKNOWN)
-    elif isinstance(value, set):
-        value.add(UNKNOWN)
-    elif isinstance(value, dict):
-        value[UNKNOWN] = UNKNOWN
