@@ -68,6 +68,11 @@ UNKNOWNS = {
     "raised in a function": ("def f():\n    raise ValueError\nx = f()", "x"),
     "asserted in a function": ("def f(y):\n    assert y == 3\n    return 4\nx = f(1)", "x"),
     "raised in a branch": ("def f(y):\n    if y:\n        raise ValueError\nx = f(1)", "x"),
+    "raised in a branch of a branch": (
+        "def f(y):\n    for i in y:\n        if i:\n            raise ValueError\n    return 4\n"
+        "x = f([1])",
+        "x",
+    ),
     "object that a loop would change": (
         "class A: ...\na = A()\nfor i in open('gone'):\n    a.add(i)",
         "a",
@@ -145,6 +150,10 @@ def test_the_end_of_a_program_is_its_own(program: Program) -> None:
         program.run("import sys\nsys.exit(2)")
     with pytest.raises(ValueError, match="own"):
         program.run("if True:\n    raise ValueError('own')")
+    with pytest.raises(ValueError, match="own"):
+        program.run(
+            "if True:\n    for i in (1, 2):\n        if i:\n            raise ValueError('own')"
+        )
     assert program.skipped == []
 
 

@@ -81,6 +81,8 @@ class Holes:
         self._statements: list[Statement] = []
         self._files: set[str] = set()
         self._raising: set[tuple[str, int]] = set()
+        self._passing: tuple[Exception, FrameType] | None = None
+        """What a `raise` of the program raised, and the frame that it is to end."""
 
     def compile(self, text: bytes, path: str) -> CodeType:
         """Compile a file of the program; raises what compiling raises."""
@@ -104,11 +106,14 @@ class Holes:
         error = sys.exc_info()[1]
         assert isinstance(error, Exception)  # it is called in the handler
         statement, frame, trace = self._statements[number], sys._getframe(1), error.__traceback__
-        here = trace is not None and trace.tb_next is None
-        if here and trace is not None and (statement.file, trace.tb_lineno) in self._raising:
+        if trace is not None and trace.tb_next is None:
+            if (statement.file, trace.tb_lineno) in self._raising:
+                self._passing = error, frame
+        if self._passing == (error, frame):  # of the statements around it, too
             raise
         if frame.f_code.co_name != "<module>" and self._is_called_back(frame):
             raise
+        self._passing = None
         self._report(statement, error)
         for name in statement.reads:
             taint(read_from(frame, name))
