@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from crosscast_parity.inside.confined import landlock
 from crosscast_parity.processes.process import Outcome
 from crosscast_parity.side_by_side import building, running
 from crosscast_parity.side_by_side.building import Built, build
@@ -59,6 +60,40 @@ def test_what_a_guard_protects_is_not_written_over(tmp_path: Path) -> None:
     found = built(folder, text.replace("PosixPath", "Path") + ".write_text('untrained')\n")
     lines = [(place.line, place.words.partition(":")[0]) for place in found.not_tested]
     assert lines == [(4, "RuntimeError"), (5, "PermissionError")]
+    assert best.read_text() == "trained for days"
+
+
+CHILDREN = """\
+import multiprocessing, os, pathlib
+def work(best, said):
+    try:
+        open(best, "w")
+    except PermissionError:
+        pathlib.Path(said).write_text("refused")
+    open("gone in a child")
+if __name__ == "__main__":
+    for way in WAYS:
+        child = multiprocessing.get_context(way).Process(target=work, args=(BEST, way))
+        child.start()
+        child.join()
+    if os.fork() == 0:
+        open("gone in a child")
+    else:
+        os.wait()
+        raise ValueError(str([pathlib.Path(way).read_text() for way in WAYS]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="it needs fork")
+def test_children_are_held_and_write_no_records(tmp_path: Path) -> None:
+    best, folder = tmp_path / "best.txt", tmp_path / "program"
+    folder.mkdir()
+    best.write_text("trained for days")
+    ways = ("fork", "spawn") if landlock() else ("fork",)  # no others can be started
+    found = built(folder, f"BEST = {str(best)!r}\nWAYS = {ways!r}\n{CHILDREN}")
+    assert found.ended == f"ValueError: {['refused'] * len(ways)}"
+    assert found.outcome == "not tested"
+    assert [place.words for place in found.not_tested] == [found.ended]
     assert best.read_text() == "trained for days"
 
 

@@ -12,7 +12,7 @@ from crosscast_parity.inside import confined
 
 ROOT = Path(confined.__file__).parents[2]
 TRIES = """\
-import ctypes, os, pathlib, shutil, socket, subprocess, sys
+import ctypes, multiprocessing, os, pathlib, shutil, socket, subprocess, sys
 from crosscast_parity.inside import confined
 
 inside, outside, way = map(pathlib.Path, sys.argv[1:])
@@ -48,12 +48,22 @@ fails(lambda: (outside / "folder").mkdir())
 fails(lambda: shutil.rmtree(outside))
 fails(lambda: socket.create_connection(server.getsockname()))
 overwrites = f"open({str(outside / 'weights.bin')!r}, 'w')"
+child = multiprocessing.get_context("spawn").Process(target=exec, args=(overwrites,))
 if str(way) == "kernel":
     c = ctypes.CDLL(None)
     c.fopen.restype = ctypes.c_void_p
     assert not c.fopen(str(outside / "weights.bin").encode(), b"w")
     assert subprocess.run([sys.executable, "-c", overwrites], stderr=subprocess.DEVNULL).returncode
+    child.start()
+    child.join()
+    assert child.exitcode
 else:
+    fails(lambda: (outside / "weights.bin").chmod(0))
+    fails(lambda: os.utime(outside / "weights.bin", (0, 0)))
+    fails(lambda: os.chown(outside / "weights.bin", os.getuid(), os.getgid()))
+    fails(lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b"x", server.getsockname()))
+    fails(child.start)
+    fails(lambda: multiprocessing.get_context("forkserver").Process(target=print).start())
     fails(lambda: subprocess.run([sys.executable, "-c", overwrites]))
     fails(lambda: os.system("true"))
 """

@@ -64,6 +64,7 @@ class Build:
 
     def __init__(self, records: str, folder: str, inside: str) -> None:
         self._file = os.open(records, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._process = os.getpid()
         self._folder, self._inside = os.path.realpath(folder) + os.sep, inside
         self._said: set[tuple[Any, ...]] = set()
         self._known: Any = None
@@ -83,6 +84,10 @@ class Build:
         if place is not None and said not in self._said:
             self._said.add(said)
             record = {"kind": kind, "file": place[0], "line": place[1], **more}
+            self._write(record)
+
+    def _write(self, record: dict[str, Any]) -> None:
+        if os.getpid() == self._process:  # a child that was forked has this file, too
             os.write(self._file, f"{json.dumps(record)}\n".encode())
 
     def place(self, skip: object = None) -> tuple[str, int] | None:
@@ -132,7 +137,7 @@ class Build:
             call_builders(self, space, text, self._known.base())
         for work in self.at_end:
             work()
-        os.write(self._file, json.dumps({"kind": "end", "words": words}).encode() + b"\n")
+        self._write({"kind": "end", "words": words})
 
     def _below(self, path: str) -> str:
         path = os.path.realpath(path)

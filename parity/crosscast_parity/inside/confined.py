@@ -1,10 +1,12 @@
-"""Keep what this process changes within some folders, and let it connect to nothing.
+"""Keep the files that this process changes within some folders, and refuse to connect by TCP.
 
 A program that is run past its errors is run past its own guards, too: after a training that was
 skipped, `torch.save(state, "/models/best.pt")` would write over the weights of a real one.
 Landlock, which Linux has since 5.13, refuses that to the process and all that it starts, whatever
 library writes (https://docs.kernel.org/userspace-api/landlock.html; numbers from
-<linux/landlock.h>). Elsewhere an audit hook refuses what Python itself does.
+<linux/landlock.h>). It refuses `truncate` from 6.2 on and TCP connections from 6.7 on, but neither
+UDP nor Unix sockets, nor changes of a file's permissions, owner and times. Elsewhere an audit hook
+refuses what Python itself does: all of that, and the start of other programs.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import functools
+import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -29,10 +33,15 @@ _CONNECT_TCP = 1 << 1
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _OF_PATHS = {
     **dict.fromkeys(("os.remove", "os.rmdir", "os.mkdir", "os.truncate", "shutil.rmtree"), 1),
+    **dict.fromkeys(("os.chmod", "os.chown", "os.utime", "os.setxattr", "os.removexattr"), 1),
     **dict.fromkeys(("os.rename", "os.link", "os.symlink", "shutil.move"), 2),
 }
 """Events of changes, and how many of their first arguments are paths."""
-_STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.startfile")
+_REFUSED = (
+    *("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.startfile"),
+    *("_winapi.CreateProcess", "socket.connect", "socket.sendto", "socket.sendmsg"),
+)
+"""Events that start programs, or send something elsewhere."""
 
 
 class _Ruleset(ctypes.Structure):
@@ -56,14 +65,20 @@ def confine(folders: Sequence[str]) -> None:
         by_hook(folders)
 
 
+def landlock() -> int:
+    """Return the version of Landlock that this kernel has, 0 for none."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    version: int = ctypes.CDLL(None).syscall(_CREATE, None, ctypes.c_size_t(0), 1)
+    return max(version, 0)
+
+
 def by_kernel(folders: Sequence[str]) -> bool:
     """Let the kernel refuse; tell whether it can."""
-    if not sys.platform.startswith("linux"):
+    version = landlock()
+    if not version:
         return False
-    call: Callable[..., int] = ctypes.CDLL(None, use_errno=True).syscall
-    version = call(_CREATE, None, ctypes.c_size_t(0), 1)
-    if version < 1:
-        return False
+    call: Callable[..., int] = ctypes.CDLL(None).syscall
     changes = _CHANGES
     changes |= (1 << 13) * (version >= _MOVES_SINCE) | _TRUNCATE * (version >= _TRUNCATES_SINCE)
     rules = _Ruleset(changes, _CONNECT_TCP if version >= _CONNECTS_SINCE else 0)
@@ -88,7 +103,7 @@ def by_kernel(folders: Sequence[str]) -> bool:
 
 
 def by_hook(folders: Sequence[str]) -> None:
-    """Refuse what Python itself changes, starts, or connects to."""
+    """Refuse what Python itself changes, starts, sends to or connects to."""
     roots = tuple(os.path.realpath(folder) + os.sep for folder in folders)
 
     def check(path: Any) -> None:
@@ -98,6 +113,9 @@ def by_hook(folders: Sequence[str]) -> None:
         if not f"{where}{os.sep}".startswith(roots):
             raise PermissionError(errno.EACCES, "it is not in the copy of the program", where)
 
+    def refuse(what: object, *more: object) -> None:
+        raise PermissionError(errno.EACCES, f"{what} is not allowed here")
+
     def hook(event: str, args: tuple[Any, ...]) -> None:
         if event == "open":
             path, mode, flags = args
@@ -106,7 +124,10 @@ def by_hook(folders: Sequence[str]) -> None:
         elif event in _OF_PATHS:
             for path in args[: _OF_PATHS[event]]:
                 check(path)
-        elif event in _STARTS or event == "socket.connect":
-            raise PermissionError(errno.EACCES, f"{event} is not allowed here")
+        elif event in _REFUSED:
+            refuse(event)
 
     sys.addaudithook(hook)
+    with contextlib.suppress(ImportError):  # `multiprocessing` starts children by it, of which
+        module = importlib.import_module("_posixsubprocess")  # no event tells
+        module.fork_exec = functools.partial(refuse, "a new process")
