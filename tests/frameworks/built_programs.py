@@ -11,6 +11,33 @@ from collections.abc import Mapping
 from pathlib import Path
 
 KERAS = {
+    "absent_data": """\
+import os
+from pathlib import Path
+import keras
+if os.path.exists("data"):
+    classes = os.listdir("data")
+else:
+    classes = []
+keras.Sequential([keras.Input((3,)), keras.layers.Dense(len(classes))])
+def names(folder):
+    if not folder.is_dir():
+        return []
+    return [path.name for path in folder.iterdir()]
+keras.Sequential([keras.Input((3,)), keras.layers.Dense(len(names(Path("data"))))])
+units = len(os.listdir("data")) if os.path.isdir("data") else 0
+keras.Sequential([keras.Input((3,)), keras.layers.Dense(units)])
+if not os.path.isdir("out"):
+    os.makedirs("out")
+start = 0
+if os.path.exists("out/saved.keras"):
+    model, losses = keras.models.load_model("out/saved.keras"), [3.0]
+    start = len(losses)
+else:
+    model, losses = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)]), []
+model.save("out/saved.keras")
+model.add(keras.layers.Reshape((5,)))  # raises total size
+""",
     "half_wrapped": """\
 import keras
 import tensorflow as tf

@@ -63,6 +63,30 @@ def test_what_a_guard_protects_is_not_written_over(tmp_path: Path) -> None:
     assert best.read_text() == "trained for days"
 
 
+ABSENT = """\
+import os
+from os.path import isdir
+from pathlib import Path
+classes = os.listdir("data") if os.path.exists("data") else []
+others = sorted(Path("data").iterdir()) if Path("data").is_dir() else []
+if not isdir("out"):
+    os.makedirs("out")
+Path("out", "here").mkdir(exist_ok=True)
+if Path("out", "here").is_dir() and not Path("out", "gone").exists():
+    units = "kept"
+print(len(classes))
+print(len(others))
+open(units + str(isdir("gone")) + str(Path("gone").is_file()))
+"""
+
+
+def test_whether_data_exists_is_not_known(tmp_path: Path) -> None:
+    found = built(tmp_path, ABSENT)
+    known = {place.line: place.words for place in found.not_tested}
+    assert [*known] == [11, 12, 13]
+    assert "keptFalseFalse" in known[13]
+
+
 CHILDREN = """\
 import multiprocessing, os, pathlib
 def work(best, said):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crosscast_parity.inside.holes import NAME, ROUNDS, Holes, Statement
-from crosscast_parity.inside.unknown import UNKNOWN, is_known
+from crosscast_parity.inside.unknown import ABSENT, UNKNOWN, is_known
 
 
 class Program:
@@ -97,6 +97,83 @@ def test_what_cannot_be_executed_is_unknown(program: Program, name: str) -> None
     names = program.run(text)
     assert [each for each in unknown.split() if is_known(names[each])] == []
     assert program.skipped
+
+
+EMPTY = {
+    "emptied": "if there('d'):\n    x = listed('d')\nelse:\n    x = []",
+    "emptied first": "if not there('d'):\n    x = {}\nelse:\n    x = listed('d')",
+    "empty before": "x = []\nif there('d'):\n    x = listed('d')",
+    "not filled": "x = []\nif there('d'):\n    for y in listed('d'):\n        x.append(y)",
+    "expression": "x = listed('d') if there('d') else list()",
+    "expression with not": "x = set() if not there('d') else listed('d')",
+    "returned": "def f(d):\n    if not there(d):\n        return []\n    return listed(d)\n"
+    "x = f('d')",
+    "returned expression": "def f(d): return listed(d) if there(d) else ()\nx = f('d')",
+    "returned with more": "def f(d):\n    if not there(d):\n        return [], 1\n"
+    "    return listed(d), 2\nx, _ = f('d')",
+    "chosen": "x = [d for d in 'ab' if there(d)]",
+    "chosen by both": "if there('a') and there('b'):\n    x = listed('b')\nelse:\n    x = []",
+    "answered before": "known = there('d')\nif known:\n    x = listed('d')\nelse:\n    x = []",
+    "answered by a function": "def known(d): return there(d)\n"
+    "x = listed('d') if known('d') else []",
+    "one of two": "x = listed('d') if there('a') or 1 > 2 else []",
+    "counted": "x = len(listed('d')) if there('d') else 0",
+    "counted from 0": "x = 0\nif there('d'):\n    x += len(listed('d'))",
+    "counted in a function": "def f(d):\n    if not there(d):\n        return 0\n"
+    "    return len(listed(d))\nx = f('d')",
+    "attribute": "class A:\n    def __init__(self):\n        self.x = []\n"
+    "        if there('d'):\n            self.x = listed('d')\nx = A().x",
+    "in a loop": "for d in 'ab':\n    if there(d):\n        x = listed(d)\n"
+    "    else:\n        x = []",
+    "within the branch": "if there('d'):\n    y = listed('d')\nelse:\n    y = []\n    x = len(y)",
+    "else if": "if there('a'):\n    x = [1]\nelif there('b'):\n    x = [2]\nelse:\n    x = []",
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_nothing_of_what_is_not_there_is_unknown(program: Program, name: str) -> None:
+    program.names |= {"there": lambda path: ABSENT, "listed": None}
+    assert not is_known(program.run(EMPTY[name])["x"])
+
+
+MADE = {
+    "folder": "x = 0\nif not there('out'):\n    x = 1",
+    "folder made by a function": "def f(d):\n    if not there(d): made.append(d)\n    return 1\n"
+    "made = [0]\nx = f('d')",
+    "model": "x = load('m') if there('m') else 1",
+    "model in a branch": "if there('m'):\n    x = load('m')\nelse:\n    x = 1",
+    "first epoch": "start = 0\nif there('c'):\n    start = load('c')['epoch']\nx = 1 - start",
+    "first epoch of a function": "def f(c):\n    if not there(c): return 0\n"
+    "    return load(c)['epoch']\nx = 1 - f('c')",
+    "model beside an empty list": "if there('m'):\n    x, y = load('m'), load('y')\n"
+    "else:\n    x = 1\n    y = []",
+    "model where a list was empty": "y = []\nif there('m'):\n    y += load('m')\nelse:\n    x = 1",
+    "layers": "if not there('m'):\n    x = []\n    x.append('a')\n    x = len(x)\n"
+    "else:\n    model = load('m')",
+    "weights": "w = None\nif there('w'):\n    w = 'w'\nx = 1 if w is None else 2",
+    "weights that are loaded": "x, rows = 1, [3]\nif there('w'):\n    load('w', rows, x)",
+    "list that has entries": "x = ['a']\nif there('d'):\n    x.append('b')\nx = len(x)",
+    "list in another branch": "if there('d'):\n    x = 3\nelse:\n    y, x = [3], 1",
+    "other list": "rows = []\nif there('d'):\n    x = 3\nelse:\n    x = 1 + len(rows)",
+    "later branch that holds": "if there('a'):\n    x = [1]\nelif 3:\n    x = 1\nelse:\n    x = []",
+    "negated name": "x = 0\ngone = not there('out')\nif gone:\n    x = 1",
+    "test that has no answer": "x = 1 if [] else 1\nif not x: x = []",
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_is_made_where_something_is_not_there_is_known(program: Program, name: str) -> None:
+    program.names |= {"there": lambda path: ABSENT}
+    assert program.run(MADE[name])["x"] == 1
+    assert program.skipped == []
+
+
+def test_what_is_there_is_asked_as_before(program: Program) -> None:
+    program.names |= {"there": lambda path: True, "listed": list}
+    for name, text in EMPTY.items():
+        names = program.run(text)
+        assert is_known(names.pop("x", 0)), name
+    assert program.skipped == []
 
 
 KNOWN = {

@@ -17,12 +17,14 @@ from dataclasses import dataclass
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
+from crosscast_parity.inside.questions import Questions
 from crosscast_parity.inside.statements import (
     SCOPES,
     bound_of,
     calls_of,
     indexed_of,
     is_bare,
+    is_counting,
     names_of,
     reads_of,
 )
@@ -40,10 +42,14 @@ _BODIES = ("body", "orelse", "finalbody")
 
 @dataclass(frozen=True)
 class _Scope:
-    """A file or function of the program. `names`: those that it binds."""
+    """A file or function of the program.
+
+    `names`: those that it binds. `counts`: whether it is a function that counts something.
+    """
 
     path: str
     names: frozenset[str]
+    counts: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,7 @@ class Holes:
     ) -> None:
         self._report, self._calls_back = report, calls_back
         self._trained, self._keeps = trained, keeps
+        self.questions = Questions(f"{NAME}.questions")
         self._statements: list[Statement] = []
         self._files: set[str] = set()
         self._raising: set[tuple[str, int]] = set()
@@ -106,9 +113,9 @@ class Holes:
         error = sys.exc_info()[1]
         assert isinstance(error, Exception)  # it is called in the handler
         statement, frame, trace = self._statements[number], sys._getframe(1), error.__traceback__
-        if trace is not None and trace.tb_next is None:
-            if (statement.file, trace.tb_lineno) in self._raising:
-                self._passing = error, frame
+        here = trace.tb_lineno if trace is not None and trace.tb_next is None else 0
+        if (statement.file, here) in self._raising:
+            self._passing = error, frame
         if self._passing == (error, frame):  # of the statements around it, too
             raise
         if frame.f_code.co_name != "<module>" and self._is_called_back(frame):
@@ -134,21 +141,23 @@ class Holes:
         return [self._statement(node, scope, guarded=guarded) for node in body]
 
     def _statement(self, node: ast.stmt, scope: _Scope, *, guarded: bool) -> ast.stmt:
-        path, reads, calls = scope.path, reads_of(node), calls_of(node)
-        filled = {name for name, method in calls if method in _FILLING} | indexed_of(node)
-        bound = bound_of(node, filled & scope.names)
+        path, reads, calls, bound = scope.path, reads_of(node), calls_of(node), _bound(node, scope)
+        self.questions.within(node)
         if isinstance(node, ast.Raise | ast.Assert):
             lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
             self._raising |= {(path, line) for line in lines}
         own = guarded and not isinstance(node, SCOPES)
         expecting = bool(getattr(node, "handlers", ()))
         if isinstance(node, SCOPES):
-            scope = _Scope(path, names_of(node.body))
-        for name in _BODIES:
-            inner = getattr(node, name, None)
-            if inner:
-                within = own or (expecting and name == "body")
-                setattr(node, name, self._body(inner, scope, guarded=within))
+            scope = _Scope(path, names_of(node.body), is_counting(node))
+        if isinstance(node, ast.If):
+            self._branches(node, scope, guarded=own)
+        else:
+            for name in _BODIES:
+                inner = getattr(node, name, None)
+                if inner:
+                    within = own or (expecting and name == "body")
+                    setattr(node, name, self._body(inner, scope, guarded=within))
         for handler in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
             handler.body = self._body(handler.body, scope, guarded=own)
         if isinstance(node, ast.For):
@@ -168,6 +177,34 @@ class Holes:
         for new in (wrapped, handler, handled):
             ast.copy_location(new, node)
         return wrapped
+
+    def _branches(self, node: ast.If, scope: _Scope, *, guarded: bool) -> None:
+        """Compile both branches; what one would have bound is settled where the other is taken."""
+        counts = is_counting(node)
+        number, (node.test,) = self.questions.ask([node.test])
+        branches = [node.body, node.orelse]
+        bound = [{*_targets(branch, scope)} for branch in branches]
+        for branch, others in zip(branches, reversed(bound), strict=True):
+            new = self.questions.settle(number, others, counts, node)
+            for each in branch:
+                if isinstance(each, ast.Return) and each.value is not None:
+                    each.value = self.questions.value(number, each.value, scope.counts)
+                after = self.questions.settle(
+                    number, others.intersection(_targets([each], scope)), counts, node
+                )
+                new += [self._statement(each, scope, guarded=guarded), *after]
+            branch[:] = new
+
+
+def _bound(node: ast.stmt, scope: _Scope) -> list[ast.expr]:
+    """Return what a statement binds, and the containers of its own scope that it fills."""
+    filled = {name for name, method in calls_of(node) if method in _FILLING} | indexed_of(node)
+    return bound_of(node, filled & scope.names)
+
+
+def _targets(body: list[ast.stmt], scope: _Scope) -> Iterator[str]:
+    for node in body:
+        yield from map(ast.unparse, _bound(node, scope))
 
 
 def _call(name: str, argument: ast.expr) -> ast.Call:

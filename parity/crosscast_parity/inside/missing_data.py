@@ -1,4 +1,4 @@
-"""Has a program's questions about data that is not here fail, instead of finding none of it."""
+"""Has a program not find out that data is not here: its listings fail, its questions stay open."""
 
 from __future__ import annotations
 
@@ -11,16 +11,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from crosscast_parity.inside.unknown import ABSENT
+
 
 def let_it_be_missing(is_own: Callable[[str], bool]) -> None:
-    """Have listings that find nothing fail: what a program counts there is not known.
+    """Have listings that find nothing fail, and what is not here be `ABSENT`, see `questions`.
 
     Args:
-        is_own: whether a file is one of the program, whose listings are meant.
+        is_own: whether a file is one of the program, whose listings and questions are meant.
     """
     for owner, names in ((os, "listdir walk"), (glob, "glob iglob"), (Path, "glob rglob iterdir")):
         for name in names.split():
             _refuse_empty(is_own, owner, name)
+    for owner, names in ((os.path, "exists isdir isfile"), (Path, "exists is_dir is_file")):
+        for name in names.split():
+            _leave_open(is_own, owner, name)
 
 
 def _refuse_empty(is_own: Callable[[str], bool], owner: Any, name: str) -> None:
@@ -38,3 +43,16 @@ def _refuse_empty(is_own: Callable[[str], bool], owner: Any, name: str) -> None:
         return listing if isinstance(listing, list) else itertools.chain([first], rest)
 
     setattr(owner, name, listed)
+
+
+def _leave_open(is_own: Callable[[str], bool], owner: Any, name: str) -> None:
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def asked(*args: Any, **kwargs: Any) -> Any:
+        answer = original(*args, **kwargs)
+        if answer or not is_own(sys._getframe(1).f_code.co_filename):
+            return answer
+        return ABSENT
+
+    setattr(owner, name, asked)

@@ -18,6 +18,12 @@ def is_bare(node: ast.stmt) -> bool:
     return future or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 
 
+def is_counting(node: ast.AST) -> bool:
+    """Whether something is counted in a part of a program."""
+    calls = (each.func for each in ast.walk(node) if isinstance(each, ast.Call))
+    return any(isinstance(name, ast.Name) and name.id in ("len", "sum") for name in calls)
+
+
 def _own(node: ast.AST) -> Iterator[ast.AST]:
     """Yield a node and what is in it, without what runs later or in a scope of its own."""
     yield node

@@ -10,6 +10,16 @@ class NotKnownError(Exception):
     """Something asked for a value that is not known."""
 
 
+class _Absent(int):
+    """False, as the answer whether a path exists: it may, where the program's data is."""
+
+    def __repr__(self) -> str:
+        return "False"
+
+
+ABSENT = _Absent()
+
+
 class CrosscastUnknown:
     """A value that is not known, as are its attributes and what is computed with it."""
 
@@ -65,7 +75,7 @@ _UNCHANGING = (ModuleType, type, FunctionType, str, int, float, tuple, NoneType)
 
 def is_known(value: object, depth: int = 2) -> bool:
     """Whether a value is not unknown and, as far as a look into it tells, holds none."""
-    if isinstance(value, CrosscastUnknown) or id(value) in _CHANGED:
+    if isinstance(value, CrosscastUnknown | _Absent) or id(value) in _CHANGED:
         return False
     if not depth:
         return True
