@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,21 +34,28 @@ class Demand:
     memory: float = 0.0
 
 
-def execute(
-    files: Mapping[str, Text],
-    texts: Mapping[str, str],
-    added: Mapping[str, str],
-    api: str,
-    demand: Demand,
-    on_run: Callable[[str], None],
-) -> Execution:
+@dataclass(frozen=True, slots=True)
+class MigratedFiles:
+    """Programs as a migration leaves them.
+
+    Attributes:
+        files: name to file, of all files read.
+        api: the API that the programs are for.
+        texts: changed file to new text.
+        added: new file to text.
+    """
+
+    files: Mapping[str, Text]
+    api: str
+    texts: Mapping[str, str] = field(default_factory=dict)
+    added: Mapping[str, str] = field(default_factory=dict)
+
+
+def execute(migrated: MigratedFiles, demand: Demand, on_run: Callable[[str], None]) -> Execution:
     """Run a script before and after a migration and compare its updates.
 
     Args:
-        files: name to file, of all files read.
-        texts: changed file to new text.
-        added: new file to text.
-        api: the API that the files were migrated to.
+        migrated: the files of both sides.
         demand: what to run.
         on_run: called with the name of each run that begins.
 
@@ -63,22 +70,24 @@ def execute(
         from crosscast_parity.side_by_side.running import Program
     except ModuleNotFoundError as error:
         raise package_missing("running both sides needs", error) from None
-    program = program_after(files, texts, added, api, demand)
+    program = program_after(migrated, demand)
     if not isinstance(program, Program):
         return Execution(outcome="cannot be verified here", wording=program[0], hint=program[1])
-    there = migration_apis()[api]
-    before = {_below(program.folder, files[name].path): _bytes(files[name]) for name in texts}
+    there, files = migration_apis()[migrated.api], migrated.files
+    before = {
+        _below(program.folder, files[name].path): _bytes(files[name]) for name in migrated.texts
+    }
     places = places_of(before, {path: program.texts[path] for path in before})
-    migrated = replace(program, lines=lines_to_watch(places, after=True))
+    new = replace(program, lines=lines_to_watch(places, after=True))
     old = demand.old_python or os.environ.get(there.old_python, "")
     original = replace(
-        migrated,
-        python=interpreter(old) if old else migrated.python,
+        new,
+        python=interpreter(old) if old else new.python,
         texts=before,
         environment=dict(there.old_environment),
         lines=lines_to_watch(places, after=False),
     )
-    return prove(original, migrated, limits_of(demand), on_run=on_run)
+    return prove(original, new, limits_of(demand), on_run=on_run)
 
 
 def limits_of(demand: Demand) -> Limits:
@@ -90,20 +99,12 @@ def limits_of(demand: Demand) -> Limits:
 
 
 def program_after(
-    files: Mapping[str, Text],
-    texts: Mapping[str, str],
-    added: Mapping[str, str],
-    api: str,
-    demand: Demand,
-    option: str = "--run",
+    migrated: MigratedFiles, demand: Demand, option: str = "--run"
 ) -> Program | tuple[str, str]:
     """Return a program as a migration leaves it, or why it cannot be run and what would help.
 
     Args:
-        files: name to file, of all files read.
-        texts: changed file to new text.
-        added: new file to text.
-        api: the API that the files were migrated to.
+        migrated: its files.
         demand: what to run.
         option: of the command line that has the command.
 
@@ -114,12 +115,15 @@ def program_after(
     from crosscast_parity.side_by_side.running import MOST_COPIED, Program, size_of
 
     command = parse_command(demand.command, "CC970", option)
-    folder = command.folder
-    after = {_below(folder, files[name].path): _bytes(files[name], texts[name]) for name in texts}
-    new = {_below(folder, path_of(name)): text.encode() for name, text in added.items()}
-    there = migration_apis()[api]
+    folder, files = command.folder, migrated.files
+    after = {
+        _below(folder, files[name].path): _bytes(files[name], text)
+        for name, text in migrated.texts.items()
+    }
+    new = {_below(folder, path_of(name)): text.encode() for name, text in migrated.added.items()}
+    there = migration_apis()[migrated.api]
     if not there.framework:
-        return f"runs of scripts migrated to {api} cannot be observed yet", ""
+        return f"runs of scripts migrated to {migrated.api} cannot be observed yet", ""
     if size_of(folder, MOST_COPIED) > MOST_COPIED:
         words = (
             f"{folder} contains more than {MOST_COPIED >> 30} GiB, too much to copy for every run"

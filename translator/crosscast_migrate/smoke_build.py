@@ -6,7 +6,7 @@ What its framework refuses then is among what a person must decide.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
 from crosscast.messages.missing_packages import package_missing
 from crosscast.targets.backend import harness_of
-from crosscast_migrate.executed_proof import Demand, limits_of, program_after
+from crosscast_migrate.executed_proof import Demand, MigratedFiles, limits_of, program_after
 from crosscast_reading.lint.result import Result
-from crosscast_reading.sources.files import Text
 
 if TYPE_CHECKING:
     from crosscast_parity.side_by_side.building import Built, BuiltPlace
@@ -67,20 +66,12 @@ class SmokeBuild:
 
 
 def smoke_build(
-    files: Mapping[str, Text],
-    texts: Mapping[str, str],
-    added: Mapping[str, str],
-    api: str,
-    demand: Demand,
-    on_run: Callable[[str], None],
+    migrated: MigratedFiles, demand: Demand, on_run: Callable[[str], None]
 ) -> SmokeBuild:
     """Build the models of a program as a migration leaves it.
 
     Args:
-        files: name to file, of all files read.
-        texts: changed file to new text.
-        added: new file to text.
-        api: the API that the program is for.
+        migrated: its files.
         demand: which script to execute, and the limits.
         on_run: called with the name of the run.
 
@@ -92,19 +83,20 @@ def smoke_build(
         from crosscast_parity.side_by_side.building import Built, build
     except ModuleNotFoundError as error:
         raise package_missing("building models needs", error) from None
-    program = program_after(files, texts, added, api, demand, "--build")
+    program = program_after(migrated, demand, "--build")
     if isinstance(program, tuple):
         return SmokeBuild(Built(ended=program[0]), ())
     on_run("build of the models")
     built = build(program, limits_of(demand))
-    names = {file.path.resolve(): name for name, file in files.items()}
+    names = {file.path.resolve(): name for name, file in migrated.files.items()}
+    texts = {name: file.source.text for name, file in migrated.files.items()} | {**migrated.texts}
     harness = harness_of(program.framework)
     hints = {} if harness is None else harness.refusal_hints
 
     def place(refused: BuiltPlace) -> Result:
         path = program.folder / refused.file
         name = names.get(path.resolve(), refused.file)
-        text = texts.get(name) or (files[name].source.text if name in files else _text(path))
+        text = texts[name] if name in texts else _text(path)
         line = next(iter(text.splitlines()[refused.line - 1 : refused.line]), "")
         start = len(line) - len(line.lstrip()) + 1
         known = (hint for pattern, hint in hints.items() if re.search(pattern, refused.words))

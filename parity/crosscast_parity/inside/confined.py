@@ -130,4 +130,4 @@ def by_hook(folders: Sequence[str]) -> None:
     sys.addaudithook(hook)
     with contextlib.suppress(ImportError):  # `multiprocessing` starts children by it, of which
         module = importlib.import_module("_posixsubprocess")  # no event tells
-        module.fork_exec = functools.partial(refuse, "a new process")
+        vars(module)["fork_exec"] = functools.partial(refuse, "a new process")

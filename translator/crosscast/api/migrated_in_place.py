@@ -217,6 +217,12 @@ def in_place(
     from crosscast.targets.source_support import support_problems
     from crosscast_migrate.binding.places import with_more, with_unbound
     from crosscast_migrate.chosen_proof import in_place_proof
+    from crosscast_migrate.executed_proof import (
+        MigratedFiles,
+        diagnostics_of,
+        execute,
+        with_execution,
+    )
     from crosscast_migrate.experimental import (
         applied,
         experimental_words,
@@ -265,10 +271,9 @@ def in_place(
         from crosscast_migrate.before_after import compare_texts
 
         compared = compare_texts(sources, migrated.texts)
+    left = MigratedFiles(files, api, migrated.texts, migrated.added)
     if demand and runs and migrated.texts:
-        from crosscast_migrate.executed_proof import diagnostics_of, execute, with_execution
-
-        execution = execute(files, migrated.texts, migrated.added, api, demand, on_run)
+        execution = execute(left, demand, on_run)
         compared = with_execution(compared, execution)
         ran = diagnostics_of(execution)
     smoke = None
@@ -278,7 +283,7 @@ def in_place(
     if demand and migrated.texts and unable:
         from crosscast_migrate.smoke_build import smoke_build
 
-        smoke = smoke_build(files, migrated.texts, migrated.added, api, demand, on_run)
+        smoke = smoke_build(left, demand, on_run)
         migrated = replace(migrated, refusals=with_more(migrated.refusals, smoke.places))
         ran += smoke.diagnostics
     written = execution is None or execution.outcome != "different"

@@ -33,6 +33,7 @@ def bound_only(
     """
     from crosscast_migrate.binding.places import bind_sources, with_more
     from crosscast_migrate.chosen_proof import in_place_proof
+    from crosscast_migrate.executed_proof import MigratedFiles
     from crosscast_migrate.in_place import InPlaceMigration
     from crosscast_migrate.nothing import unread_programs
     from crosscast_migrate.registry import codemods_to
@@ -49,7 +50,7 @@ def bound_only(
     problems += bound.problems
     places, words, smoke = bound.places, bound.words, None
     if demand is not None:
-        smoke = smoke_build(files, {}, {}, api, demand, on_run)
+        smoke = smoke_build(MigratedFiles(files, api), demand, on_run)
         places, words = with_more(places, smoke.places), f"{words}; {smoke.words}"
     is_open = bool(places or unread or failures(problems))
     return InPlace(
