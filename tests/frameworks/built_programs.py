@@ -15,6 +15,7 @@ KERAS = {
 import os
 from pathlib import Path
 import keras
+import tensorflow as tf
 if os.path.exists("data"):
     classes = os.listdir("data")
 else:
@@ -27,6 +28,10 @@ def names(folder):
 keras.Sequential([keras.Input((3,)), keras.layers.Dense(len(names(Path("data"))))])
 units = len(os.listdir("data")) if os.path.isdir("data") else 0
 keras.Sequential([keras.Input((3,)), keras.layers.Dense(units)])
+images = tf.io.gfile.glob("data/*.png")
+keras.Sequential([keras.Input((3,)), keras.layers.Dense(len(images))])
+images = tf.io.gfile.listdir("data") if tf.io.gfile.exists("data") else []
+keras.Sequential([keras.Input((3,)), keras.layers.Dense(len(images))])
 if not os.path.isdir("out"):
     os.makedirs("out")
 start = 0

@@ -206,6 +206,14 @@ def test_what_can_be_executed_is_as_it_was(program: Program, name: str) -> None:
     assert program.skipped == []
 
 
+def test_a_choice_of_many_can_be_compiled(program: Program) -> None:
+    branches = "".join(f"    elif x == {n}:\n        y = gone({n})\n" for n in range(1, 30))
+    text = f"def f(x):\n    if x == 0:\n        y = 3\n{branches}    else:\n        y = 4\n"
+    names = program.run(f"{text}    return y\nx, y, z = f(0), f(17), f(99)")
+    assert (names["x"], names["y"], names["z"]) == (3, UNKNOWN, 4)
+    assert program.skipped == [37]
+
+
 def test_a_loop_that_trains_ends_early(program: Program) -> None:
     text = "rounds = 0\nfor i in range(100):\n    rounds += 1\n    step()\nn = 0\n"
     text += "while True:\n    n += 1\n    for _ in range(3):\n        if n > 4: step()\n"

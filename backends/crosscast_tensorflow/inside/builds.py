@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from crosscast_parity.inside.build import Build
+from crosscast_parity.inside.missing_data import leave_open, refuse_empty
 from crosscast_parity.inside.unknown import UNKNOWN, is_known
 
 PACKAGES = ("keras", "tensorflow")
@@ -58,7 +59,11 @@ def refuses(error: Exception) -> bool:
 
 
 def install(build: Build, name: str) -> None:
-    """Watch Keras, if it is Keras 3."""
+    """Watch Keras, if it is Keras 3, and the files that TensorFlow finds."""
+    if name == "tensorflow":
+        files = sys.modules[name].io.gfile
+        refuse_empty(build.is_own, files, "glob listdir walk")
+        leave_open(build.is_own, files, "exists isdir")
     keras = sys.modules.get("keras")
     if name == "keras" and str(getattr(keras, "__version__", "")).startswith("3."):
         _Watch(build, keras).install()

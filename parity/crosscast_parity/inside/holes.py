@@ -140,7 +140,9 @@ class Holes:
     def _body(self, body: list[ast.stmt], scope: _Scope, *, guarded: bool) -> list[ast.stmt]:
         return [self._statement(node, scope, guarded=guarded) for node in body]
 
-    def _statement(self, node: ast.stmt, scope: _Scope, *, guarded: bool) -> ast.stmt:
+    def _statement(
+        self, node: ast.stmt, scope: _Scope, *, guarded: bool, chained: bool = False
+    ) -> ast.stmt:
         path, reads, calls, bound = scope.path, reads_of(node), calls_of(node), _bound(node, scope)
         self.questions.within(node)
         if isinstance(node, ast.Raise | ast.Assert):
@@ -163,7 +165,7 @@ class Holes:
         if isinstance(node, ast.For):
             node.iter = _call("few", node.iter)
         looped = _as_for(node) if isinstance(node, ast.While) and not node.orelse else node
-        if guarded or isinstance(node, _LEFT) or is_bare(node):
+        if guarded or chained or isinstance(node, _LEFT) or is_bare(node):
             return looped
         self._statements.append(Statement(path, node.lineno, reads, calls))
         value = _call("hole", ast.Constant(len(self._statements) - 1))
@@ -192,7 +194,9 @@ class Holes:
                 after = self.questions.settle(
                     number, others.intersection(_targets([each], scope)), counts, node
                 )
-                new += [self._statement(each, scope, guarded=guarded), *after]
+                # An `elif` fails with the whole statement: Python nests 20 blocks at most.
+                chained = branch is node.orelse and isinstance(each, ast.If) and len(branch) == 1
+                new += [self._statement(each, scope, guarded=guarded, chained=chained), *after]
             branch[:] = new
 
 

@@ -15,44 +15,48 @@ from crosscast_parity.inside.unknown import ABSENT
 
 
 def let_it_be_missing(is_own: Callable[[str], bool]) -> None:
-    """Have listings that find nothing fail, and what is not here be `ABSENT`, see `questions`.
+    """Do what `refuse_empty` and `leave_open` do for the standard library.
 
     Args:
-        is_own: whether a file is one of the program, whose listings and questions are meant.
+        is_own: whether a file is one of the program, whose calls are meant.
     """
-    for owner, names in ((os, "listdir walk"), (glob, "glob iglob"), (Path, "glob rglob iterdir")):
-        for name in names.split():
-            _refuse_empty(is_own, owner, name)
-    for owner, names in ((os.path, "exists isdir isfile"), (Path, "exists is_dir is_file")):
-        for name in names.split():
-            _leave_open(is_own, owner, name)
+    refuse_empty(is_own, os, "listdir walk")
+    refuse_empty(is_own, glob, "glob iglob")
+    refuse_empty(is_own, Path, "glob rglob iterdir walk")
+    leave_open(is_own, os.path, "exists isdir isfile")
+    leave_open(is_own, Path, "exists is_dir is_file")
 
 
-def _refuse_empty(is_own: Callable[[str], bool], owner: Any, name: str) -> None:
-    original = getattr(owner, name)
+def refuse_empty(is_own: Callable[[str], bool], owner: Any, names: str) -> None:
+    """Have listings that find nothing fail: what a program counts there is not known."""
+    for name in names.split():
+        _wrap(is_own, owner, name, _not_empty)
+
+
+def leave_open(is_own: Callable[[str], bool], owner: Any, names: str) -> None:
+    """Have questions whether a path exists answered by `ABSENT` if none does, see `questions`."""
+    for name in names.split():
+        _wrap(is_own, owner, name, lambda answer: answer or ABSENT)
+
+
+def _not_empty(listing: Any) -> Any:
+    rest = iter(listing)
+    first = next(rest, None)
+    if first is None or (isinstance(first, tuple) and not (first[1] or first[2])):  # of `walk`
+        raise FileNotFoundError("nothing is found")
+    return listing if isinstance(listing, list) else itertools.chain([first], rest)
+
+
+def _wrap(
+    is_own: Callable[[str], bool], owner: Any, name: str, change: Callable[[Any], Any]
+) -> None:
+    original = getattr(owner, name, None)
+    if original is None:  # in this version of Python
+        return
 
     @functools.wraps(original)
-    def listed(*args: Any, **kwargs: Any) -> Any:
-        listing = original(*args, **kwargs)
-        if not is_own(sys._getframe(1).f_code.co_filename):
-            return listing
-        rest = iter(listing)
-        first = next(rest, None)
-        if first is None or (name == "walk" and not (first[1] or first[2])):
-            raise FileNotFoundError(f"{name} finds nothing")
-        return listing if isinstance(listing, list) else itertools.chain([first], rest)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        return change(result) if is_own(sys._getframe(1).f_code.co_filename) else result
 
-    setattr(owner, name, listed)
-
-
-def _leave_open(is_own: Callable[[str], bool], owner: Any, name: str) -> None:
-    original = getattr(owner, name)
-
-    @functools.wraps(original)
-    def asked(*args: Any, **kwargs: Any) -> Any:
-        answer = original(*args, **kwargs)
-        if answer or not is_own(sys._getframe(1).f_code.co_filename):
-            return answer
-        return ABSENT
-
-    setattr(owner, name, asked)
+    setattr(owner, name, called)
