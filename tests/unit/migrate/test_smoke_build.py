@@ -155,6 +155,20 @@ def test_the_new_side_is_built_where_the_migration_is_verified(
     )
 
 
+@pytest.mark.usefixtures("script")
+@pytest.mark.parametrize(("built", "code"), [(BUILT, 0), (RAISES, 1), (NOTHING, 3)])
+def test_a_program_in_which_nothing_changes_is_built_as_asked(
+    monkeypatch: pytest.MonkeyPatch, built: Built, code: int
+) -> None:
+    builds = Builds(monkeypatch, built)
+    done = migrate(*VERIFY, "--build", "train.py")
+    ((program, _),) = builds.requests
+    assert program.texts == {}
+    assert done.exit_code == code, done.output
+    assert ("CC984" in done.output) == (built is RAISES)
+    assert ("model built" in done.output) == (built is not NOTHING)
+
+
 @pytest.mark.parametrize(("built", "code"), [(BUILT, 3), (RAISES, 1), (NOTHING, 3)])
 def test_it_is_built_if_it_cannot_be_run(
     script: Path, monkeypatch: pytest.MonkeyPatch, built: Built, code: int

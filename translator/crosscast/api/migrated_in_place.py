@@ -260,7 +260,16 @@ def in_place(
         from crosscast.api.unchanged_in_place import nothing_to_change
 
         return nothing_to_change(
-            files, migrated, problems, unread, api, never, mode=mode, verify=verify
+            files,
+            migrated,
+            problems,
+            unread,
+            api,
+            never,
+            mode=mode,
+            verify=verify,
+            demand=None if runs else demand,
+            on_run=on_run,
         )
     bound = with_unbound(migrated, sources, api)
     migrated = bound.migrated
@@ -280,7 +289,7 @@ def in_place(
     unable = execution is None or (
         execution.outcome == "cannot be verified here" and not execution.alone
     )
-    if demand and migrated.texts and unable:
+    if demand and unable and (migrated.texts or not runs):
         from crosscast_migrate.smoke_build import smoke_build
 
         smoke = smoke_build(left, demand, on_run)

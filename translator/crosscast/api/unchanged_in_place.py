@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.api.migrated_in_place import InPlace, Mode, failures
@@ -83,17 +84,24 @@ def nothing_to_change(
     *,
     mode: Mode,
     verify: bool,
+    demand: Demand | None,
+    on_run: Callable[[str], None],
 ) -> InPlace:
-    """Say why there is nothing to change; that is fine only for programs of the present API."""
+    """Say why there is nothing to change; that is fine only for programs of the present API.
+
+    These are bound, and built if there is a demand for it.
+    """
     from crosscast.targets.source_support import migration_apis
-    from crosscast_migrate.binding.places import BoundMigration, with_unbound
+    from crosscast_migrate.binding.places import BoundMigration, with_more, with_unbound
     from crosscast_migrate.chosen_proof import in_place_proof
+    from crosscast_migrate.executed_proof import MigratedFiles
     from crosscast_migrate.nothing import (
         already_there,
         nothing_for,
         places_by_api,
         programs_of,
     )
+    from crosscast_migrate.smoke_build import smoke_build
     from crosscast_migrate.summary import NO_RISK, NOTHING, Summary, decisions
 
     sources = [file.source for file in files.values()]
@@ -109,7 +117,10 @@ def nothing_to_change(
     bound = BoundMigration(migrated, "")
     if words and not failed and not fits:
         bound = with_unbound(migrated, sources, api)
-    migrated = bound.migrated
+    migrated, smoke = bound.migrated, None
+    if demand is not None and words and not failed and not fits:
+        smoke = smoke_build(MigratedFiles(files, api), demand, on_run)
+        migrated = replace(migrated, refusals=with_more(migrated.refusals, smoke.places))
     decide = decisions(migrated.refusals, problems, list(unread), never if words else ())
     if not failed and (fits or not words):  # a file that is missing says enough
         diagnostics.append(nothing_for(programs, api, others))
@@ -119,7 +130,7 @@ def nothing_to_change(
     return InPlace(
         to=api,
         said=Summary(
-            done="; ".join(filter(None, [done, bound.words])),
+            done="; ".join(filter(None, [done, bound.words, smoke.words if smoke else ""])),
             decide=decide,
             risk=NO_RISK,
             state="open" if is_open else "unchanged",
@@ -127,9 +138,10 @@ def nothing_to_change(
         mode=mode,
         verified=verify,
         proof=in_place_proof(verify=True, changed=False, compared=False, execution=None),
+        smoke=smoke,
         problems=tuple(problems),
         unread=tuple(unread.values()),
-        diagnostics=tuple(diagnostics),
+        diagnostics=(*diagnostics, *(smoke.diagnostics if smoke else ())),
         _files=files,
         _migrated=migrated,
     )
