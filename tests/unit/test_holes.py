@@ -112,6 +112,7 @@ EMPTY = {
     "returned with more": "def f(d):\n    if not there(d):\n        return [], 1\n"
     "    return listed(d), 2\nx, _ = f('d')",
     "chosen": "x = [d for d in 'ab' if there(d)]",
+    "chosen among others": "x = [d for d in 'ab' if d == 'a' and there(d)]",
     "chosen by both": "if there('a') and there('b'):\n    x = listed('b')\nelse:\n    x = []",
     "answered before": "known = there('d')\nif known:\n    x = listed('d')\nelse:\n    x = []",
     "answered by a function": "def known(d): return there(d)\n"

@@ -183,7 +183,7 @@ class Holes:
     def _branches(self, node: ast.If, scope: _Scope, *, guarded: bool) -> None:
         """Compile both branches; what one would have bound is settled where the other is taken."""
         counts = is_counting(node)
-        number, (node.test,) = self.questions.ask([node.test])
+        number, (node.test,) = self.questions.ask(node.test)
         branches = [node.body, node.orelse]
         bound = [{*_targets(branch, scope)} for branch in branches]
         for branch, others in zip(branches, reversed(bound), strict=True):

@@ -55,16 +55,19 @@ class Questions:
         if type(value) is tuple and value:
             return tuple(self.left(number, each, counts) for each in value)
         size = getattr(value, "size", None)  # of an array
-        is_empty = (isinstance(value, _CONTAINERS) and not value) or (
-            type(size) is int and not size
-        )
+        is_empty = not value if isinstance(value, _CONTAINERS) else type(size) is int and not size
         return UNKNOWN if is_empty or (counts and type(value) is int and not value) else value
 
-    def ask(self, tests: list[ast.expr]) -> tuple[int, list[ast.expr]]:
-        """Return a number for some tests, and them so that their answers are noted."""
+    def ask(self, *tests: ast.expr, again: bool = True) -> tuple[int, list[ast.expr]]:
+        """Return a number for some tests, and them so that their answers are noted.
+
+        Args:
+            tests: what is tested.
+            again: whether a later answer replaces an earlier one.
+        """
         self._absent.append(False)
         number = len(self._absent) - 1
-        return number, [self._noted(number, test) for test in tests]
+        return number, [self._noted(number, test, first=again) for test in tests]
 
     def settle(
         self, number: int, targets: Iterable[str], counts: bool, where: ast.If
@@ -101,7 +104,7 @@ class Questions:
             elif isinstance(field, ast.AST):
                 setattr(node, name, visitor.visit(field))
 
-    def _noted(self, number: int, test: ast.expr, *, first: bool = True) -> ast.expr:
+    def _noted(self, number: int, test: ast.expr, *, first: bool) -> ast.expr:
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             test.operand = self._noted(number, test.operand, first=first)
         elif isinstance(test, ast.BoolOp):
@@ -128,7 +131,7 @@ class _Expressions(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         self.generic_visit(node)
-        number, (node.test,) = self._questions.ask([node.test])
+        number, (node.test,) = self._questions.ask(node.test)
         return self._questions.value(number, node, is_counting(node))
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
@@ -136,5 +139,5 @@ class _Expressions(ast.NodeTransformer):
         (part, *more) = node.generators
         if more or not part.ifs:
             return node
-        number, part.ifs = self._questions.ask(part.ifs)
+        number, part.ifs = self._questions.ask(*part.ifs, again=False)
         return self._questions.value(number, node, counts=False)
