@@ -134,9 +134,9 @@ def _text(node: ast.expr, module: Module, depth: int) -> str:
             case ast.Name() | ast.Attribute():
                 change = changed_in_place(node, module)
                 if change is not None:
-                    raise ForeignError(
-                        f"the rows need {module.text(change)[:60]}", module.span(change)
-                    )
+                    statement, where = change
+                    text = where.text(statement)[:60]
+                    raise ForeignError(f"the rows need {text}", where.span(statement))
                 origins = [each for each in chase(node, module) if each[0] is not node]
                 values = [e for e in origins if not isinstance(e[0], ast.Name | ast.Attribute)]
                 ends = ends_of(node, module)

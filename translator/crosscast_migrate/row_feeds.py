@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from crosscast_migrate.array_rows import Columns, array_nodes, columns_of
 from crosscast_migrate.batch_loops import module_of
+from crosscast_migrate.changed_values import only_source
 from crosscast_migrate.copied_code import ForeignError
 from crosscast_migrate.fit_methods import fits_of
 from crosscast_migrate.models.installed import scripts
 from crosscast_migrate.pipelines import SEVERAL, Pipeline, pipeline_of
-from crosscast_reading.pysource.names.containers import chase, ends_of
+from crosscast_reading.pysource.names.containers import Place, chase, ends_of
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.scopes import Scope
     from crosscast_reading.trainstep.events import TrainingStep
 
-Place = tuple[ast.expr, "Module"]
 _AROUND = frozenset({"enumerate", "tqdm", "iter", "prefetch", "prepare", "MpDeviceLoader"})
 UNSEEN = "the class of the rows is not seen"
 
@@ -92,24 +92,31 @@ def feeds_of(program: Program, steps: Sequence[TrainingStep]) -> Feeds:
     train = next((feed for feed in pipelines if feed is not None), None)
     if train is None:
         unseen = [call for call in calls if call in all_loaders]
-        train = replace(_of_loader(unseen[0]), reason=UNSEEN) if unseen else None
+        train = _unseen(_of_loader(unseen[0])) if unseen else None
     return Feeds(train=train)
 
 
 def class_of(place: Place | None) -> tuple[ast.Call, Module, Scope] | None:
-    """Return the call that creates rows, and their class in the program."""
-    for expression, where in chase(*place) if place is not None else ():
-        if isinstance(expression, ast.Call):
-            for name in where.call(expression).names:
-                scope = where.program.class_named(name)
-                if scope is not None and "__getitem__" in scope.bindings:
-                    return expression, where, scope
+    """Return the one call that creates rows, and their class in the program."""
+    source = only_source(*place) if place is not None else None
+    if source is not None and isinstance(source[0], ast.Call):
+        call = source[1].call(source[0])
+        for name in call.names:
+            scope = call.module.program.class_named(name)
+            if scope is not None and "__getitem__" in scope.bindings:
+                return call.node, call.module, scope
     return None
 
 
 def _is_seen(feed: Feed) -> bool:
     """Whether the rows of a loader are of a class of the program, or arrays."""
     return class_of(feed.dataset) is not None or bool(feed.columns)
+
+
+def _unseen(feed: Feed) -> Feed:
+    """Return the rows of a loader that are not of one class."""
+    is_one = feed.dataset is None or _is_certain(*feed.dataset)
+    return replace(feed, reason=UNSEEN if is_one else SEVERAL)
 
 
 def _of_loader(call: Call) -> Feed:

@@ -24,13 +24,24 @@ def moved(name: str, *changes: tuple[str, str]) -> CrossMigration:
         assert old in text
         text = text.replace(old, new)
     settings = {"schedule.total_steps": UPDATES, **TEXTS[name].settings}
-    return migrate_across([Source("train.py", text)], ["torch"], settings=settings)
+    target = "jax" if TEXTS[name].framework == "torch" else "torch"
+    return migrate_across([Source("train.py", text)], [target], settings=settings)
 
 
 def reasons(across: CrossMigration, path: str) -> str:
     return " ".join(d.message for d in across.diagnostics if d.path == path)
 
 
+DIVIDES = "def divide(a):\n    a /= 255\n\n\n"
+TWO_CLASSES = """class Other(SeriesDataset):
+    def __getitem__(self, index):
+        return self.series[index : index + 12], self.series[index : index + 1]
+
+
+rows = SeriesDataset("series.npy")
+if small:
+    rows = Other("series.npy")
+loader = DataLoader(rows"""
 ROWS_REFUSED = [
     ("keras_fit", "verbose=0", "verbose=0, sample_weight=w", "fit has sample_weight"),
     ("keras_fit", "verbose=0", "verbose=0, validation_split=0.1", "fit has validation_split"),
@@ -113,6 +124,17 @@ ROWS_REFUSED = [
         '    if small:\n        rows = TensorDataset([data["z"], data["y"]])\n    model = paddle',
         "the rows are one of several data sets",
     ),
+    ("keras_fit", "model.fit(", f"{DIVIDES}divide(x_train)\nmodel.fit(", "the rows need a /= 255"),
+    ("keras_fit", "model.fit(", "z = x_train\nz /= 255\nmodel.fit(", "the rows need z /= 255"),
+    ("keras_pipeline", "train_ds = tf", f"{DIVIDES}divide(images)\ntrain_ds = tf", "need a /= 255"),
+    ("mlp", "dataset =", "z = x\n    z /= 255\n    dataset =", "the rows need z /= 255"),
+    ("mlp", "dataset =", "z = x[:9]\n    z /= 255\n    dataset =", "the rows need z /= 255"),
+    (
+        "rows",
+        'loader = DataLoader(SeriesDataset("series.npy")',
+        TWO_CLASSES,
+        "the rows are one of several data sets",
+    ),
     ("paddle_fit", "verbose=0", "verbose=0, num_iters=4", "fit has num_iters"),
     ("paddle_fit", "self.y[index]\n", "self.y[index], 1\n", "does not return x, labels"),
 ]
@@ -141,6 +163,21 @@ def test_rows_that_are_others_are_refused_by_name(
     across = moved(name, (old, new))
     assert reason in reasons(across, "data")
     assert not [file for file in across.files if file.endswith("own_rows.py")]
+
+
+ROWS_KEPT = [
+    "z = x.clone()\n    z /= 255\n    ",
+    "def divide(a):\n        a = a + 1\n        a /= 255\n\n    divide(x)\n    ",
+    "def divide(a):\n        a /= 255\n\n    divide(z)\n    ",
+    "length = 1\n    length += 1\n    ",
+]
+
+
+@pytest.mark.parametrize("before", ROWS_KEPT)
+def test_rows_of_which_something_else_is_changed_are_carried(before: str) -> None:
+    rows = moved("mlp", ("dataset =", f"{before}dataset =")).rows
+    assert rows is not None
+    assert rows.text
 
 
 TOLD = [
@@ -381,6 +418,11 @@ def test_what_a_function_computes_of_its_batch_is_told(old: str, new: str, text:
 UNSEEN_BATCHES = [
     ("model.fit(Points(", "model.fit(read("),
     ("model.fit(Points(", "from rows import loader\nmodel.fit(loader or ("),
+    (
+        'model.fit(Points("data.npz")',
+        'rows = Points("data.npz")\nif small:\n'
+        "    rows = paddle.io.DataLoader(rows, batch_size=4)\nmodel.fit(rows",
+    ),
 ]
 
 

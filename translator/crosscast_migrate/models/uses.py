@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast_reading.pysource.names.containers import chase
+from crosscast_reading.pysource.names.containers import Place, chase
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.pysource.values.value import Known
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.program import Program
     from crosscast_reading.trainstep.events import TrainingStep
 
-Place = tuple[ast.expr, "Module"]
 _DEEPEST = 4
 """Functions of the program that a model is handed on through."""
 
