@@ -38,7 +38,7 @@ _MADE = (ast.Call, ast.Subscript, ast.BinOp, ast.List, ast.Dict)
 _CHANGING: tuple[type[ast.AST], ...] = (ast.AugAssign, ast.Assign, ast.Expr, ast.Call)
 Origin = tuple[ast.AST, Path]
 """An expression or a parameter, and which part of its value a name holds."""
-Change = tuple[ast.stmt, "Module"]
+Change = tuple[ast.AST, "Module"]
 
 
 def changed_in_place(node: ast.Name | ast.Attribute, module: Module) -> Change | None:
@@ -48,7 +48,7 @@ def changed_in_place(node: ast.Name | ast.Attribute, module: Module) -> Change |
     text = module.text(node)
     for inner in walk(around):
         if any(module.text(each) == text for each in changes(inner)):
-            return module.statement_of(inner), module
+            return module.statement_of(inner) or inner, module
     changed = _changed_origins(module.program)
     origins = (each for place in chase(node, module) for each in _origins(*place))
     return next((changed[origin] for origin in origins if origin in changed), None)
@@ -61,9 +61,10 @@ def _changed_origins(program: Program) -> Mapping[Origin, Change]:
     for module in program.modules:
         for node in (each for kind in _CHANGING for each in module.every(kind)):
             for value in changes(node):
-                for place in _held(value, module):
-                    for origin in _origins(*place):
-                        changed.setdefault(origin, (module.statement_of(node), module))
+                change = module.statement_of(node) or node, module
+                origins = (each for place in _held(value, module) for each in _origins(*place))
+                for origin in origins:
+                    changed.setdefault(origin, change)
     return changed
 
 

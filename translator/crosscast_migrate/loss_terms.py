@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from crosscast_migrate.batch_arrays import BatchArrays, Place
+from crosscast_migrate.batch_arrays import BatchArrays
 from crosscast_migrate.changed_values import changed_in_place, only_source
 from crosscast_migrate.models.uses import functions_of, handed_over, uses_of
 from crosscast_reading.lift.recipe_draft import Filled
@@ -19,6 +19,7 @@ from crosscast_reading.trainstep.answers.differentiated import loss_expression
 
 if TYPE_CHECKING:
     from crosscast_migrate.models.tables import ModelReading
+    from crosscast_reading.pysource.names.containers import Place
     from crosscast_reading.pysource.programs.module import Module
     from crosscast_reading.pysource.programs.program import Program
     from crosscast_reading.trainstep.events import Event, TrainingStep

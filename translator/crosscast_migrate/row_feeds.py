@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from crosscast_migrate.array_rows import Columns, array_nodes, columns_of
+from crosscast_migrate.array_rows import array_nodes, columns_of
 from crosscast_migrate.batch_loops import module_of
 from crosscast_migrate.changed_values import only_source
 from crosscast_migrate.copied_code import ForeignError
@@ -39,10 +39,8 @@ class Feed:
     """What makes batches of them."""
     dataset: Place | None = None
     """An object of a class of rows of the program."""
-    columns: Columns = ()
-    """Arrays, where the rows are nothing else."""
-    pipeline: Pipeline | None = None
-    """What is done to the arrays."""
+    arrays: Pipeline = field(default_factory=Pipeline)
+    """Arrays and what is done to them, where the rows are nothing else."""
     shuffle: bool | None = None
     reason: str = ""
     """Why the rows are not carried; empty if they may be."""
@@ -53,15 +51,6 @@ class Feed:
     def place(self) -> Span:
         """Where the rows, or what keeps them from being carried, are."""
         return self.call.module.span(self.at or self.call.node)
-
-    def texts(self) -> list[tuple[str, str]]:
-        """Return the arrays as expressions of NumPy, each with its name, which may be empty.
-
-        Raises:
-            ForeignError: one is made of something else than files and functions of NumPy.
-        """
-        pipeline = self.pipeline or Pipeline()
-        return pipeline.texts(self.columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +99,7 @@ def class_of(place: Place | None) -> tuple[ast.Call, Module, Scope] | None:
 
 def _is_seen(feed: Feed) -> bool:
     """Whether the rows of a loader are of a class of the program, or arrays."""
-    return class_of(feed.dataset) is not None or bool(feed.columns)
+    return class_of(feed.dataset) is not None or bool(feed.arrays.columns)
 
 
 def _unseen(feed: Feed) -> Feed:
@@ -126,7 +115,7 @@ def _of_loader(call: Call) -> Feed:
     return Feed(
         call=call,
         dataset=dataset,
-        columns=array_nodes(*dataset) if dataset is not None else (),
+        arrays=Pipeline(columns=array_nodes(*dataset) if dataset is not None else ()),
         shuffle=_shuffle(call),
         reason="the loader has a function of its own that makes its batches" if own else "",
     )
@@ -187,9 +176,7 @@ def _of_pipeline(call: Call) -> Feed | None:
         return Feed(call=call, reason=error.reason)
     if pipeline is None:
         return None
-    shuffle = pipeline.buffer is not None
-    columns = pipeline.columns
-    return Feed(call=call, columns=columns, pipeline=pipeline, shuffle=shuffle)
+    return Feed(call=call, arrays=pipeline, shuffle=pipeline.buffer is not None)
 
 
 def _of_fits(fits: Sequence[Fit]) -> Feeds:
@@ -234,20 +221,21 @@ def _fed(fit: Fit, nodes: Sequence[ast.expr]) -> Feed | None:
         if (feed := _pipeline_in(first, module)) is not None:
             return _of_one(fit, feed)
     place = (first, module)
-    columns = array_nodes(*place)
+    dataset, columns = None, array_nodes(*place)
     if class_of(place) is not None or columns:
-        return Feed(call=fit.call, dataset=place, columns=columns, shuffle=_order(fit))
-    if not rest:
+        dataset = place
+    elif not rest:
         return None
-    columns = tuple(each for node in nodes for each in columns_of(node, module))
-    return Feed(call=fit.call, columns=columns, shuffle=_order(fit))
+    else:
+        columns = tuple(each for node in nodes for each in columns_of(node, module))
+    arrays = Pipeline(columns=columns)
+    return Feed(call=fit.call, dataset=dataset, arrays=arrays, shuffle=_order(fit))
 
 
 def _of_one(fit: Fit, feed: Feed) -> Feed:
     """Return a pipeline that `fit` gets, which must have inputs and labels and nothing else."""
-    pipeline = feed.pipeline
-    if pipeline is not None and pipeline.parts != 2 and not feed.reason:
-        weights = pipeline.parts == 3
+    if feed.arrays.parts != 2 and not feed.reason:
+        weights = feed.arrays.parts == 3
         what = "weights of its rows" if weights else "no pair of inputs and labels"
         return replace(feed, reason=f"the data set of {fit.methods.fits} has {what}")
     return feed

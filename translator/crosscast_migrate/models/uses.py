@@ -127,10 +127,15 @@ def functions_of(
     for expression, where in chase(node, module):
         if isinstance(expression, ast.Lambda):
             yield expression, where
-        elif isinstance(expression, ast.Name):
-            function = program.function_named(where.resolve(expression))
-            if function is not None:
-                yield function[1], function[0]
+        elif isinstance(expression, ast.Name | ast.Attribute):
+            found = program.function_named(where.resolve(expression))
+            if found is not None and not _is_method(*found):
+                yield found[1], found[0]
+
+
+def _is_method(module: Module, function: Function) -> bool:
+    """Whether a function has a parameter that no call gives it."""
+    return isinstance(module.parent(function), ast.ClassDef)
 
 
 def _calls(
