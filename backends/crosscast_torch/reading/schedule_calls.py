@@ -124,7 +124,7 @@ def _details(call: Call, name: str) -> Iterator[Fact]:
         if is_number(value):
             yield Fact(
                 field=f"recipe.schedule.{field}",
-                value=float(value),  # type: ignore[arg-type]
+                value=float(value),
                 places=(place_of(call),),
                 origin="presence",
                 reader="torch_schedules",
@@ -223,7 +223,7 @@ def _of_rise(call: Call, word: str) -> SchedulePart:
     place = (place_of(call),)
     if word == "ConstantLR" and first == 1:
         return SchedulePart("constant", place)
-    if is_number(first) and is_number(final) and first >= final:  # type: ignore[operator]
+    if is_number(first) and is_number(final) and first >= final:
         return SchedulePart("linear" if rest else "custom", place)
     part = SchedulePart("", place, warms=True, rising=True, form="" if rest else "flat")
     part.warmup = _number("schedule.warmup", call, "total_iters") or Fact(
@@ -244,7 +244,7 @@ def _of_rise(call: Call, word: str) -> SchedulePart:
     if not is_number(first) or final != 1:
         part.start = first_rate(None, place, text)
     elif first:
-        part.start = first_rate(float(first), place)  # type: ignore[arg-type]
+        part.start = first_rate(float(first), place)
     return part
 
 

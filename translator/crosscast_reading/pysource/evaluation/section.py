@@ -43,8 +43,10 @@ class Section(dict[Any, Any]):
         """Set an entry; settings keep their floats, and get a copy of a plain dictionary."""
         if self.merges and type(value) is int and type(self.get(key)) is float:
             value = float(value)
-        is_plain = isinstance(value, dict) and not (isinstance(value, Section) and value.merges)
-        self[key] = settings_of(value) if self.merges and is_plain else value  # type: ignore[arg-type]
+        are_settings = isinstance(value, Section) and value.merges
+        if self.merges and isinstance(value, dict) and not are_settings:
+            value = settings_of(value)
+        self[key] = value
 
     def update_with(self, content: dict[Any, Any]) -> None:
         """Set entries as `update` does."""
@@ -208,10 +210,10 @@ def _fill(holder: Any, content: Any) -> None:
         holder.update(content)
 
 
-def _holders(frame: Variables) -> Iterator[Any]:
-    """Yield the names of a frame and those around it, and the sections and lists they reach."""
+def _holders(reached: object) -> Iterator[Any]:
+    """Yield the names, sections and lists that a frame, with those around it, or a list reaches."""
     seen: set[int] = set()
-    waiting: list[object] = [frame]
+    waiting: list[object] = [reached]
     while waiting:
         here = waiting.pop()
         if isinstance(here, Closure):
@@ -231,8 +233,7 @@ def _holders(frame: Variables) -> Iterator[Any]:
 
 def lose_all(*values: object) -> None:
     """Forget what is reached from values that something may have changed."""
-    frame = Variables(None, {str(n): value for n, value in enumerate(values)})  # type: ignore[arg-type]
-    for holder in list(_holders(frame)):
+    for holder in list(_holders([*values])):
         if isinstance(holder, Section):
             holder.lose()
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 from weakref import WeakKeyDictionary
 
 from crosscast_reading.facts.fact import Confidence, Fact, Origin, PlainValue
@@ -114,7 +114,7 @@ def flag_of(value: Value | None) -> str:
     return value.flag if isinstance(value, Known) else ""
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[int | float]:
     """Whether a value is a number and not a boolean."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 

@@ -71,7 +71,7 @@ def clipped_again(facts: Sequence[Fact], program: Program) -> list[Fact]:
 def _is_least(own: Fact | None, limits: Sequence[float | None]) -> bool:
     if own is None or not own.known or not is_number(own.value):
         return False
-    number = float(own.value)  # type: ignore[arg-type]
+    number = float(own.value)
     return all(limit is not None and number <= limit for limit in limits)
 
 

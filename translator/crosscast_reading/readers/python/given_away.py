@@ -177,7 +177,7 @@ def _is_of_flag(argument: ast.expr, call: Call) -> bool:
 def _weighs(argument: ast.expr, call: Call) -> bool:
     """Whether the argument is a number that is too small for a loss scale."""
     given = content(evaluate(argument, call.module))
-    return is_number(given) and float(given) < _LEAST_SCALE  # type: ignore[arg-type]
+    return is_number(given) and float(given) < _LEAST_SCALE
 
 
 def _is_off(argument: ast.expr, call: Call) -> bool:
