@@ -13,6 +13,7 @@ import pytest
 from across_programs import PROGRAMS, UPDATES
 from crosscast.messages.source import Source
 from crosscast_migrate.across_frameworks import CrossMigration, migrate_across
+from crosscast_migrate.pipelines import SEVERAL
 
 TEXTS = {program.name: program for program in PROGRAMS}
 
@@ -42,102 +43,95 @@ rows = SeriesDataset("series.npy")
 if small:
     rows = Other("series.npy")
 loader = DataLoader(rows"""
-ROWS_REFUSED = [
-    ("keras_fit", "verbose=0", "verbose=0, sample_weight=w", "fit has sample_weight"),
-    ("keras_fit", "verbose=0", "verbose=0, validation_split=0.1", "fit has validation_split"),
-    ("keras_fit", "verbose=0", "verbose=0, steps_per_epoch=3", "fit has steps_per_epoch"),
-    ("keras_fit", "model.fit(", "model.fit(x_train, y_train)\nmodel.fit(", "different rows or"),
-    (
-        "keras_fit",
-        'data["x"].astype("float32"), data["y"]',
-        "keras.datasets.mnist.load_data()",
-        "the rows need keras.datasets.mnist.load_data()",
-    ),
-    ("keras_fit", "x_train, y_train, batch", "made(), y_train, batch", "the rows need made"),
-    ("keras_pipeline", ".cache()", ".filter(keep)", "the rows need filter(keep)"),
-    ("keras_pipeline", ".cache()", ".take(9)", "the rows need take(9)"),
-    ("keras_pipeline", ".cache()", ".repeat().shuffle(80)", "need repeat() before shuffle(80)"),
-    ("keras_pipeline", "prefetch(tf.data.AUTOTUNE)", "shuffle(4)", "the rows need shuffle(4)"),
-    ("keras_pipeline", "(images, labels))", "(images, labels, w))", "has weights of its rows"),
-    ("keras_pipeline", "image, label):", "image, label, k=1):", "the rows need def prepare"),
-    ("keras_pipeline", "* 2.0, label", "* scale(), label", "the rows need (image - 0.5) * scale"),
-    ("keras_pipeline", "(image - 0.5)", "(image - image)", "the rows need image - image"),
-    ("keras_pipeline", "return (image - 0.5) * 2.0", "return image[0]", "the rows need image[0]"),
-    (
-        "keras_pipeline",
-        "tf.cast(image, tf.float32)",
-        "tf.image.random_flip_left_right(image)",
-        "the rows need tf.image.random_flip",
-    ),
-    (
-        "keras_two",
-        '{"kind": data["classes"], "value"',
-        '{"kind": data["classes"], "v"',
-        "x, kind, v",
-    ),
-    (
-        "keras_two",
-        '{"kind": data["classes"], "value": data["values"]}',
-        '[data["classes"], data["values"]]',
-        "which arrays of a row are which is not seen",
-    ),
-    (
-        "keras_listed",
-        '[data["classes"], data["values"]]',
-        '{"a": data["classes"], "b": data["values"]}',
-        "which arrays of a row are which is not seen: a, b",
-    ),
-    (
-        "keras_pipeline",
-        "inputs = keras",
-        "if small:\n    train_ds = halved(train_ds)\ninputs = keras",
-        "the rows are one of several data sets",
-    ),
-    (
-        "keras_pipeline",
-        "inputs = keras",
-        "if small:\n    train_ds = train_ds.map(prepare)\ninputs = keras",
-        "the rows are one of several data sets",
-    ),
-    (
-        "keras_pipeline",
-        "train_ds = train_ds.batch",
-        "if small:\n    train_ds = halved(train_ds)\ntrain_ds = train_ds.batch",
-        "the rows are one of several data sets",
-    ),
-    (
-        "paddle_fit",
-        'model.fit(Points("data.npz")',
-        'rows = Points("data.npz")\nif small:\n    rows = read()\nmodel.fit(rows',
-        "the rows are one of several data sets",
-    ),
-    (
-        "paddle_fit",
-        'model.fit(Points("data.npz")',
-        'rows = Points("data.npz")\nif small:\n'
-        "    rows = paddle.io.DataLoader(rows)\nmodel.fit(rows",
-        "the rows are one of several data sets",
-    ),
-    (
-        "paddle_arrays",
-        "    model = paddle",
-        '    if small:\n        rows = TensorDataset([data["z"], data["y"]])\n    model = paddle',
-        "the rows are one of several data sets",
-    ),
-    ("keras_fit", "model.fit(", f"{DIVIDES}divide(x_train)\nmodel.fit(", "the rows need a /= 255"),
-    ("keras_fit", "model.fit(", "z = x_train\nz /= 255\nmodel.fit(", "the rows need z /= 255"),
-    ("keras_pipeline", "train_ds = tf", f"{DIVIDES}divide(images)\ntrain_ds = tf", "need a /= 255"),
-    ("mlp", "dataset =", "z = x\n    z /= 255\n    dataset =", "the rows need z /= 255"),
-    ("mlp", "dataset =", "z = x[:9]\n    z /= 255\n    dataset =", "the rows need z /= 255"),
-    (
-        "rows",
-        'loader = DataLoader(SeriesDataset("series.npy")',
-        TWO_CLASSES,
-        "the rows are one of several data sets",
-    ),
-    ("paddle_fit", "verbose=0", "verbose=0, num_iters=4", "fit has num_iters"),
-    ("paddle_fit", "self.y[index]\n", "self.y[index], 1\n", "does not return x, labels"),
-]
+ROWS_REFUSED = {
+    "keras_fit": [
+        ("verbose=0", "verbose=0, sample_weight=w", "fit has sample_weight"),
+        ("verbose=0", "verbose=0, validation_split=0.1", "fit has validation_split"),
+        ("verbose=0", "verbose=0, steps_per_epoch=3", "fit has steps_per_epoch"),
+        ("model.fit(", "model.fit(x_train, y_train)\nmodel.fit(", "different rows or"),
+        (
+            'data["x"].astype("float32"), data["y"]',
+            "keras.datasets.mnist.load_data()",
+            "the rows need keras.datasets.mnist.load_data()",
+        ),
+        ("x_train, y_train, batch", "made(), y_train, batch", "the rows need made"),
+        ("model.fit(", f"{DIVIDES}divide(x_train)\nmodel.fit(", "the rows need a /= 255"),
+        ("model.fit(", "z = x_train\nz /= 255\nmodel.fit(", "the rows need z /= 255"),
+    ],
+    "keras_pipeline": [
+        (".cache()", ".filter(keep)", "the rows need filter(keep)"),
+        (".cache()", ".take(9)", "the rows need take(9)"),
+        (".cache()", ".repeat().shuffle(80)", "need repeat() before shuffle(80)"),
+        ("prefetch(tf.data.AUTOTUNE)", "shuffle(4)", "the rows need shuffle(4)"),
+        ("(images, labels))", "(images, labels, w))", "has weights of its rows"),
+        ("image, label):", "image, label, k=1):", "the rows need def prepare"),
+        ("* 2.0, label", "* scale(), label", "the rows need (image - 0.5) * scale"),
+        ("(image - 0.5)", "(image - image)", "the rows need image - image"),
+        ("return (image - 0.5) * 2.0", "return image[0]", "the rows need image[0]"),
+        (
+            "tf.cast(image, tf.float32)",
+            "tf.image.random_flip_left_right(image)",
+            "the rows need tf.image.random_flip",
+        ),
+        ("inputs = keras", "if small:\n    train_ds = halved(train_ds)\ninputs = keras", SEVERAL),
+        (
+            "inputs = keras",
+            "if small:\n    train_ds = train_ds.map(prepare)\ninputs = keras",
+            SEVERAL,
+        ),
+        (
+            "train_ds = train_ds.batch",
+            "if small:\n    train_ds = halved(train_ds)\ntrain_ds = train_ds.batch",
+            SEVERAL,
+        ),
+        ("train_ds = tf", f"{DIVIDES}divide(images)\ntrain_ds = tf", "need a /= 255"),
+    ],
+    "keras_two": [
+        ('{"kind": data["classes"], "value"', '{"kind": data["classes"], "v"', "x, kind, v"),
+        (
+            '{"kind": data["classes"], "value": data["values"]}',
+            '[data["classes"], data["values"]]',
+            "which arrays of a row are which is not seen",
+        ),
+    ],
+    "keras_listed": [
+        (
+            '[data["classes"], data["values"]]',
+            '{"a": data["classes"], "b": data["values"]}',
+            "which arrays of a row are which is not seen: a, b",
+        ),
+    ],
+    "paddle_fit": [
+        (
+            'model.fit(Points("data.npz")',
+            'rows = Points("data.npz")\nif small:\n    rows = read()\nmodel.fit(rows',
+            SEVERAL,
+        ),
+        (
+            'model.fit(Points("data.npz")',
+            'rows = Points("data.npz")\nif small:\n'
+            "    rows = paddle.io.DataLoader(rows)\nmodel.fit(rows",
+            SEVERAL,
+        ),
+        ("verbose=0", "verbose=0, num_iters=4", "fit has num_iters"),
+        ("self.y[index]\n", "self.y[index], 1\n", "does not return x, labels"),
+    ],
+    "paddle_arrays": [
+        (
+            "    model = paddle",
+            '    if small:\n        rows = TensorDataset([data["z"], data["y"]])\n'
+            "    model = paddle",
+            SEVERAL,
+        ),
+    ],
+    "mlp": [
+        ("dataset =", "z = x\n    z /= 255\n    dataset =", "the rows need z /= 255"),
+        ("dataset =", "z = x[:9]\n    z /= 255\n    dataset =", "the rows need z /= 255"),
+    ],
+    "rows": [
+        ('loader = DataLoader(SeriesDataset("series.npy")', TWO_CLASSES, SEVERAL),
+    ],
+}
 
 
 LABELS = 'labels = {"kind": data["classes"], "value": data["values"]}\n'
@@ -156,7 +150,10 @@ def test_labels_that_are_not_certain_are_refused(before: str, reason: str) -> No
     assert moved("keras_two", (given, "    labels,"), ("model.fit(", f"{LABELS}model.fit(")).rows
 
 
-@pytest.mark.parametrize(("name", "old", "new", "reason"), ROWS_REFUSED)
+@pytest.mark.parametrize(
+    ("name", "old", "new", "reason"),
+    [(name, *row) for name, rows in ROWS_REFUSED.items() for row in rows],
+)
 def test_rows_that_are_others_are_refused_by_name(
     name: str, old: str, new: str, reason: str
 ) -> None:
