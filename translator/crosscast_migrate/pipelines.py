@@ -16,6 +16,7 @@ from crosscast_migrate.models.uses import functions_of
 from crosscast_reading.pysource.names.containers import chase, ends_of
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known
+from crosscast_reading.readers.python.fact_writer import is_number
 from crosscast_reading.readers.python.library_calls import canonical
 
 if TYPE_CHECKING:
@@ -29,8 +30,10 @@ _PARTIAL = (
     "{text} draws from a part of the rows at a time; the new script draws from all of them, unless "
     "the part is as large"
 )
-_OVER = "{text} stands before the batches, of which one reaches over the end of an epoch: those of "
-_OVER += "the new script do not"
+_OVER = (
+    "{text} stands before the batches, of which one reaches over the end of an epoch: those of "
+    "the new script do not"
+)
 _KEPT = "{text} has the same order in every epoch; the new script has another in each"
 
 
@@ -201,8 +204,7 @@ def _numbers(node: ast.expr, module: Module, known: Mapping[str, str]) -> str:
 def _number(node: ast.expr, module: Module) -> str:
     """Return a number as text; empty for anything else."""
     value = evaluate(node, module)
-    content = value.value if isinstance(value, Known) else None
-    return py_literal(content) if isinstance(content, int | float) else ""
+    return py_literal(value.value) if isinstance(value, Known) and is_number(value.value) else ""
 
 
 def _foreign(node: ast.AST, module: Module) -> ForeignError:
