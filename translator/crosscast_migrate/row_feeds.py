@@ -14,7 +14,13 @@ from crosscast_migrate.copied_code import ForeignError
 from crosscast_migrate.fit_methods import fits_of
 from crosscast_migrate.models.installed import scripts
 from crosscast_migrate.pipelines import SEVERAL, Pipeline, pipeline_of
-from crosscast_reading.pysource.names.containers import Place, chase, ends_of
+from crosscast_reading.pysource.names.containers import (
+    Place,
+    chase,
+    definitions,
+    ends_of,
+    sources_of,
+)
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known
 
@@ -76,7 +82,9 @@ def feeds_of(program: Program, steps: Sequence[TrainingStep]) -> Feeds:
     used = [feed for feed in loaders if feed.call in calls]
     if used:
         others = [feed for feed in loaders if feed.call not in calls]
-        return Feeds(train=used[0], other=others[0] if len(others) == 1 else None)
+        is_chosen = any(_is_chosen(*place, used) for place in places)
+        first = replace(used[0], reason=SEVERAL) if is_chosen else used[0]
+        return Feeds(train=first, other=others[0] if len(others) == 1 else None)
     pipelines = (_pipeline_in(*place) for place in places)
     train = next((feed for feed in pipelines if feed is not None), None)
     if train is None:
@@ -147,6 +155,23 @@ def _calls(node: ast.expr, module: Module) -> Iterator[Call]:
             yield from _calls(expression.args[0], where)
         elif isinstance(expression.func, ast.Name) and not expression.args:
             yield from _calls(expression.func, where)  # Paddle's `loader()`
+
+
+def _is_chosen(node: ast.expr, module: Module, loaders: Sequence[Feed]) -> bool:
+    """Whether a name on the way to the loaders of a loop has one of several with other rows.
+
+    A parameter may have several: a function that also evaluates is given those of both.
+    """
+    names = ((here, where) for here, where in chase(node, module) if isinstance(here, ast.Name))
+    for name, where in names:
+        assigned = [
+            each for b in definitions(name, where) if b.kind == "assign" for each in sources_of(b)
+        ]
+        calls = [call for place in assigned for call in _calls(*place)]
+        held = [feed.dataset for feed in loaders if feed.call in calls and feed.dataset is not None]
+        if len({source[0] for place in held if (source := only_source(*place)) is not None}) > 1:
+            return True
+    return False
 
 
 def _pipeline_in(node: ast.expr, module: Module) -> Feed | None:

@@ -127,6 +127,11 @@ ROWS_REFUSED = {
     "mlp": [
         ("dataset =", "z = x\n    z /= 255\n    dataset =", "the rows need z /= 255"),
         ("dataset =", "z = x[:9]\n    z /= 255\n    dataset =", "the rows need z /= 255"),
+        (
+            "    model = MLP",
+            "    if small:\n        loader = DataLoader(TensorDataset(x[:9], y))\n    model = MLP",
+            SEVERAL,
+        ),
     ],
     "rows": [
         ('loader = DataLoader(SeriesDataset("series.npy")', TWO_CLASSES, SEVERAL),
