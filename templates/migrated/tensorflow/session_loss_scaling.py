@@ -11,11 +11,11 @@ class LossScaleManager:
 
     def get_loss_scale(self):
         """Return the loss scale as a tensor."""
-        raise NotImplementedError
+        raise NotImplementedError("a loss scale manager defines get_loss_scale")
 
     def update_loss_scale(self, finite_grads):
         """Return the operation that adapts the scale after a step."""
-        raise NotImplementedError
+        raise NotImplementedError("a loss scale manager defines update_loss_scale")
 
 
 class FixedLossScaleManager(LossScaleManager):

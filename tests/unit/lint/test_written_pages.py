@@ -98,7 +98,7 @@ def test_a_page_without_a_part_is_named(folder: Path, part: str, other: str) -> 
     ],
 )
 def test_what_is_not_read_of_a_page_is_refused(folder: Path, part: str, other: str) -> None:
-    """`docs/generate.py` lays pages out anew, of what was read."""
+    """`docs/generate.py` writes pages again from what was read of them."""
     (folder / "CL999.md").write_text(re.sub(part, other, PAGE))
     with pytest.raises(ValueError, match="the page of CL999 lacks"):
         words_of_page("CL999")

@@ -246,10 +246,6 @@ class ModelMachine(ProgramObjects):
         """Return the value of a call."""
         return calls.of_call(self, node, place)
 
-    def unfolded(self, node: ast.expr, frame: Variables) -> Sequence[Any]:
-        """Return the arguments that `*node` stands for."""
-        return self.items(self.value(node, frame), node, frame)
-
     def unfolded_names(self, node: ast.expr, frame: Variables) -> Mapping[str, Any]:
         """Return the arguments that `**node` stands for."""
         value = self.value(node, frame)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from crosscast.messages.source import Source
+from crosscast_reading.pysource.evaluation.settings_files import is_end
 from crosscast_reading.readers.inheritance import plain_path
 from crosscast_reading.sources.file_names import FileNames
 
@@ -41,11 +42,6 @@ def settings_named(
         for source in named.get(path.name, ()):
             own = PurePath(source.name)
             places = (plain_path(above / path) for above in (folder, *folder.parents))
-            if _MAKER in source.text and (own in places or is_end(own, path)):
+            has_folder = min(len(own.parts), len(path.parts)) > 1
+            if _MAKER in source.text and (own in places or (has_folder and is_end(own, path))):
                 yield source
-
-
-def is_end(one: PurePath, two: PurePath) -> bool:
-    """Whether one of two paths is the end of the other, with a folder."""
-    count = min(len(one.parts), len(two.parts))
-    return count > 1 and one.parts[-count:] == two.parts[-count:]

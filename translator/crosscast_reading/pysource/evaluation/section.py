@@ -10,6 +10,8 @@ from crosscast_reading.pysource.machine.frames import Closure, Variables
 from crosscast_reading.pysource.values.value import Known, Unknown, Value
 
 ANYWHERE = "it may be set where that cannot be read"
+COPIES = frozenset({"copy.copy", "copy.deepcopy"})
+"""Functions of Python that copy settings."""
 MISSING = object()
 """Stands for an entry that is not there."""
 _SETTINGS = ("ConfigDict", "FrozenConfigDict")
@@ -43,8 +45,7 @@ class Section(dict[Any, Any]):
         """Set an entry; settings keep their floats, and get a copy of a plain dictionary."""
         if self.merges and type(value) is int and type(self.get(key)) is float:
             value = float(value)
-        are_settings = isinstance(value, Section) and value.merges
-        if self.merges and isinstance(value, dict) and not are_settings:
+        if self.merges and isinstance(value, dict) and not getattr(value, "merges", False):
             value = settings_of(value)
         self[key] = value
 
@@ -131,7 +132,7 @@ class Kept:
     """
 
     def __init__(self, frame: Variables, before: Kept | None = None) -> None:
-        holders = [*_holders(frame)]
+        holders = [*_holders([frame])]
         if before is not None:
             holders += [holder for holder, _ in before._held.values()]
         self._held: dict[int, tuple[Any, Any]] = {
@@ -210,10 +211,10 @@ def _fill(holder: Any, content: Any) -> None:
         holder.update(content)
 
 
-def _holders(reached: object) -> Iterator[Any]:
-    """Yield the names, sections and lists that a frame, with those around it, or a list reaches."""
+def _holders(values: Iterable[object]) -> Iterator[Any]:
+    """Yield the sections and lists that values reach; frames also reach those around them."""
     seen: set[int] = set()
-    waiting: list[object] = [reached]
+    waiting = list(values)
     while waiting:
         here = waiting.pop()
         if isinstance(here, Closure):
@@ -233,7 +234,7 @@ def _holders(reached: object) -> Iterator[Any]:
 
 def lose_all(*values: object) -> None:
     """Forget what is reached from values that something may have changed."""
-    for holder in list(_holders([*values])):
+    for holder in list(_holders(values)):
         if isinstance(holder, Section):
             holder.lose()
 

@@ -30,19 +30,18 @@ def function_of(flag: Flag, program: Program) -> tuple[Module, Function, tuple[s
     if flag.given is None and _launch(program).has(flag.name):
         return None  # the command names a file that is not known
     name, colon, text = value.value.partition(":")
-    wanted = PurePath(name).parts
-    homes = [module for module in program.modules if _is_named(module, wanted)]
-    if len(homes) != 1 or not wanted:
+    wanted = PurePath(name)
+    homes = [m for m in program.modules if is_end(PurePath(m.source.name), wanted)]
+    if len(homes) != 1:
         return None
     function = homes[0].functions.get(_MAKER)
     return None if function is None else (homes[0], function, (text,) if colon else ())
 
 
-def _is_named(module: Module, wanted: tuple[str, ...]) -> bool:
+def is_end(one: PurePath, two: PurePath) -> bool:
     """Whether one of two paths is the end of the other."""
-    own = PurePath(module.source.name).parts
-    count = min(len(own), len(wanted))
-    return own[-count:] == wanted[-count:]
+    count = min(len(one.parts), len(two.parts))
+    return count > 0 and one.parts[-count:] == two.parts[-count:]
 
 
 @once

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from crosscast_reading.pysource.evaluation.choices import choice
 from crosscast_reading.pysource.evaluation.section import (
+    COPIES,
     MISSING,
     Kept,
     Section,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 _STEPS = 100_000
 _DEEPEST = 12
 _VALUES = (Known, Symbol, Unknown, Choice, Instance)
-_COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 _READS = ("logging.", "absl.logging.", "json.dumps", "pprint.")
 _READS_WHOLE = ("print", "repr", "str", "type")
 """Functions that leave settings as they are."""
@@ -208,7 +208,7 @@ class SettingsMachine(Machine):
         given, named = self.arguments(node, place)
         if makes_settings(name) or name == "dict":
             return made_by(name, given, named)
-        if name in _COPIES and given:
+        if name in COPIES and given:
             return copied(given[0])
         if name in ("setattr", "getattr") and len(given) > 1:
             return self._named_attribute(node, name, given, place)
@@ -290,17 +290,10 @@ class SettingsMachine(Machine):
         lose_all(held)
         super().lose(held, node, frame)
 
-    def unfolded(self, node: ast.expr, frame: Variables) -> Sequence[Any]:
-        """Return the arguments that `*node` stands for."""
-        items = self.items(self.value(node, frame), node, frame)
-        if items is None:
-            raise NoValueError
-        return items
-
     def unfolded_names(self, node: ast.expr, frame: Variables) -> Mapping[str, Any]:
         """Return the arguments that `**node` stands for."""
-        entries = self.entries(self.value(node, frame))
-        if entries is None or (isinstance(entries, Section) and entries.is_open):
+        entries = super().unfolded_names(node, frame)
+        if isinstance(entries, Section) and entries.is_open:
             raise NoValueError
         return entries
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast_reading.pysource.evaluation.section import makes_settings
+from crosscast_reading.pysource.evaluation.section import COPIES, makes_settings
 from crosscast_reading.pysource.flags.reading import flag_read
 from crosscast_reading.pysource.names.containers import definitions, sources_of
 from crosscast_reading.pysource.programs.once import once
@@ -27,7 +27,6 @@ LIBRARY = "ml_collections"
 CONFIG_FILE = "config_file"
 """Type of a flag that names a file of settings."""
 _SAME = frozenset({"unlocked", "copy_and_resolve_references", "ignore_type"})
-_COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 _CHANGING = CHANGES | {"update_from_flattened_dict", "__setattr__", "__setitem__"}
 _DEEPEST = 12
 Keys = tuple[str | int, ...]
@@ -90,7 +89,7 @@ def _reads(node: ast.expr, module: Module, keys: Keys, depth: int) -> Iterator[R
                 yield Read(node, module, keys)
             return
         function, name = node.func, module.resolve(node.func)
-        if name in _COPIES or makes_settings(name):
+        if name in COPIES or makes_settings(name):
             for given in node.args[:1]:
                 yield from _reads(given, module, keys, depth + 1)
         elif isinstance(function, ast.Attribute) and function.attr in _SAME:

@@ -309,13 +309,19 @@ class Machine(StatementRunner):
                 named[keyword.arg] = self.stored(keyword.value, frame)
         return given, named
 
-    @abstractmethod
     def unfolded(self, node: ast.expr, frame: Variables) -> Sequence[Any]:
         """Return the arguments that `*node` stands for, or raise."""
+        items = self.items(self.value(node, frame), node, frame)
+        if items is None:
+            raise NoValueError
+        return items
 
-    @abstractmethod
     def unfolded_names(self, node: ast.expr, frame: Variables) -> Mapping[str, Any]:
         """Return the arguments that `**node` stands for, or raise."""
+        entries = self.entries(self.value(node, frame))
+        if entries is None:
+            raise NoValueError
+        return entries
 
     def run_function(
         self, closure: Closure, given: Sequence[Any], named: Mapping[str, Any] | None = None

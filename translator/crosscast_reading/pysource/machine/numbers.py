@@ -271,20 +271,6 @@ class NumberMachine(Machine):
             {**inner.named, **named},
         )
 
-    def unfolded(self, node: ast.expr, frame: Variables) -> Sequence[Any]:
-        """Return the arguments that `*node` stands for."""
-        items = self.items(self.value(node, frame), node, frame)
-        if items is None:
-            raise NoValueError
-        return items
-
-    def unfolded_names(self, node: ast.expr, frame: Variables) -> Mapping[str, Any]:
-        """Return the arguments that `**node` stands for."""
-        entries = self.entries(self.value(node, frame))
-        if entries is None:
-            raise NoValueError
-        return entries
-
     # ---- statements
 
     def statement(self, statement: ast.stmt, frame: Variables) -> None:
