@@ -15,7 +15,7 @@ _ROW_LOSSES = {
     "l2_loss": ("mse", 0.5),
     "huber_loss": ("smooth_l1", 1.0),
 }
-"""Losses of optax, one for every row or number: its kind, and by which factor it is larger than that."""
+"""Losses of optax, one for every row or number: the kind, and by what that is multiplied."""
 MODELS = ModelTables(
     backend="jax",
     title="Flax NNX",
