@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -44,9 +45,9 @@ class Program:
         (folder / "train.py").write_text(self.text)
         rng = np.random.default_rng(5)
         for file, arrays in (self.data or _DATA[self.name]).items():
-            made = {name: _drawn(rng, *kind) for name, kind in arrays.items()}
+            made: dict[str, Any] = {name: _drawn(rng, *kind) for name, kind in arrays.items()}
             if file.endswith(".npz"):
-                np.savez(folder / file, **made)  # type: ignore[arg-type]  # the names are no options
+                np.savez(folder / file, **made)
             else:
                 np.save(folder / file, next(iter(made.values())))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,8 +46,8 @@ def folders(root: Path) -> Lazy[Path]:
             across = program.migrated(FRAMEWORKS)
             assert across.model is not None
             assert across.model.network is not None
-            weights = scaled(weights_of(across.model.network))
-            np.savez(place / "weights.npz", **weights)  # type: ignore[arg-type]  # names are no options
+            weights: dict[str, Any] = scaled(weights_of(across.model.network))
+            np.savez(place / "weights.npz", **weights)
             write_files(place / "out", across.files)
         return root / framework
 

@@ -61,16 +61,15 @@ def array_nodes(node: ast.expr, module: Module) -> Columns:
     """Return the arrays of a data set that consists of them; nothing for another data set."""
     classes = {name for script in scripts() for name in script.array_sets}
     source = only_source(node, module)
-    for expression, where in [source] if source is not None else ():
-        if isinstance(expression, ast.Call) and classes & {
-            canonical(name) for name in where.call(expression).names
-        }:
-            given = expression.args
-            if len(given) == 1 and isinstance(given[0], ast.List | ast.Tuple):
-                given = given[0].elts
-            plain = not expression.keywords and not any(isinstance(g, ast.Starred) for g in given)
-            return tuple(Column(each, where) for each in given) if plain else ()
-    return ()
+    if source is None or not isinstance(source[0], ast.Call):
+        return ()
+    call = source[1].call(source[0])
+    given = call.node.args
+    if len(given) == 1 and isinstance(given[0], ast.List | ast.Tuple):
+        given = given[0].elts
+    is_known = not classes.isdisjoint(map(canonical, call.names))
+    plain = not call.node.keywords and not any(isinstance(each, ast.Starred) for each in given)
+    return tuple(Column(each, call.module) for each in given) if is_known and plain else ()
 
 
 def columns_of(node: ast.expr, module: Module) -> Columns:
@@ -134,9 +133,9 @@ def _text(node: ast.expr, module: Module, depth: int) -> str:
             case ast.Name() | ast.Attribute():
                 change = changed_in_place(node, module)
                 if change is not None:
-                    raise ForeignError(
-                        f"the rows need {module.text(change)[:60]}", module.span(change)
-                    )
+                    statement, where = change
+                    text = where.text(statement)[:60]
+                    raise ForeignError(f"the rows need {text}", where.span(statement))
                 origins = [each for each in chase(node, module) if each[0] is not node]
                 values = [e for e in origins if not isinstance(e[0], ast.Name | ast.Attribute)]
                 ends = ends_of(node, module)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from crosscast_migrate.batch_loops import batch_targets
 from crosscast_migrate.changed_values import changed_in_place
-from crosscast_reading.pysource.names.containers import chase, definitions
+from crosscast_reading.pysource.names.containers import Place, chase, definitions
 
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
     from crosscast_reading.trainstep.events import TrainingStep
 
-Place = tuple[ast.expr, "Module"]
 _CASTS = frozenset({"to", "cuda", "float", "long", "astype", "cast"})
 """Methods that leave the numbers of labels as they are."""
 _DEEPEST = 8

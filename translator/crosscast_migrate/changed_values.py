@@ -1,19 +1,23 @@
 """Values that are changed in place: `x /= 255`, `x[0] = 0`, `x.clamp_(0)`, `rng.shuffle(x)`.
 
-Whoever follows a name to its assignments does not see such a change.
+Whoever follows a name to its assignments does not see such a change. It may be made under another
+name, as in `z = x; z /= 255`, or by a function of the program that is given the value.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from crosscast_reading.pysource.names.containers import chase, ends_of
-from crosscast_reading.pysource.syntax.nodes import walk
+from crosscast_reading.pysource.names.containers import Place, chase, definitions, ends_of
+from crosscast_reading.pysource.programs.once import once
+from crosscast_reading.pysource.programs.scopes import Path
+from crosscast_reading.pysource.syntax.nodes import identifier, walk
 
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
+    from crosscast_reading.pysource.programs.program import Program
 
 _METHODS = frozenset(
     {
@@ -21,23 +25,71 @@ _METHODS = frozenset(
         *("update", "setdefault", "pop", "popitem", "append", "extend", "insert", "clear"),
     }
 )
-"""Methods of arrays and containers that change them, and whose results nobody needs."""
+"""Methods that change an array or a container where their result is not used.
+
+Other objects have methods of these names that only return something.
+"""
 _FUNCTIONS = frozenset({"shuffle", "copyto", "put", "putmask", "place", "fill_diagonal"})
 """Functions that change their first argument."""
 
+_COPIES = frozenset({"clone", "copy", "deepcopy"})
+_MADE = (ast.Call, ast.Subscript, ast.BinOp, ast.List, ast.Dict)
+"""Expressions of a value that can be changed, which two names share if both come from one."""
+_CHANGING: tuple[type[ast.AST], ...] = (ast.AugAssign, ast.Assign, ast.Expr, ast.Call)
+Origin = tuple[ast.AST, Path]
+"""An expression or a parameter, and which part of its value a name holds."""
+Change = tuple[ast.AST, "Module"]
 
-def changed_in_place(node: ast.Name | ast.Attribute, module: Module) -> ast.stmt | None:
-    """Return a statement that changes what a name holds: in its function, or in its file."""
+
+def changed_in_place(node: ast.Name | ast.Attribute, module: Module) -> Change | None:
+    """Return a statement that changes what a name holds, under that name or another."""
     function = module.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef)
     around = function if function is not None and isinstance(node, ast.Name) else module.tree
     text = module.text(node)
     for inner in walk(around):
         if any(module.text(each) == text for each in changes(inner)):
-            return module.statement_of(inner)
-    return None
+            return module.statement_of(inner) or inner, module
+    changed = _changed_origins(module.program)
+    origins = (each for place in chase(node, module) for each in _origins(*place))
+    return next((changed[origin] for origin in origins if origin in changed), None)
 
 
-def only_source(node: ast.expr, module: Module) -> tuple[ast.expr, Module] | None:
+@once
+def _changed_origins(program: Program) -> Mapping[Origin, Change]:
+    """Return where the values of a program come from that it changes in place."""
+    changed: dict[Origin, Change] = {}
+    for module in program.modules:
+        for node in (each for kind in _CHANGING for each in module.every(kind)):
+            for value in changes(node):
+                change = module.statement_of(node) or node, module
+                origins = (each for place in _held(value, module) for each in _origins(*place))
+                for origin in origins:
+                    changed.setdefault(origin, change)
+    return changed
+
+
+def _held(node: ast.expr, module: Module) -> Iterator[Place]:
+    """Yield the expressions whose value something has, or a part of it, but for copies of it."""
+    for here, where in chase(node, module):
+        yield here, where
+        if isinstance(here, ast.Call) and identifier(here.func) in _COPIES:
+            return
+        if isinstance(here, ast.Subscript) and not isinstance(here.slice, ast.Constant):
+            yield from _held(_whole(here), where)
+
+
+def _origins(node: ast.expr, module: Module) -> Iterator[Origin]:
+    if isinstance(node, _MADE):
+        yield node, ()
+    elif isinstance(node, ast.Name):
+        for binding in definitions(node, module):
+            if binding.kind == "parameter":
+                yield binding.node, ()
+            elif binding.path and binding.value is not None:
+                yield binding.value, binding.path
+
+
+def only_source(node: ast.expr, module: Module) -> Place | None:
     """Return the one expression that a value comes from; None if it may be another.
 
     A name may be another if one of its assignments is not seen through, or if what it holds is

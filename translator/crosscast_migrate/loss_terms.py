@@ -7,18 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from crosscast_migrate.batch_arrays import BatchArrays, Place
+from crosscast_migrate.batch_arrays import BatchArrays
 from crosscast_migrate.changed_values import changed_in_place, only_source
 from crosscast_migrate.models.uses import functions_of, handed_over, uses_of
 from crosscast_reading.lift.recipe_draft import Filled
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known
+from crosscast_reading.readers.python.fact_writer import is_number
 from crosscast_reading.readers.python.library_calls import canonical
 from crosscast_reading.readers.python.loss_kinds import Found, loss_of_call, loss_of_value
 from crosscast_reading.trainstep.answers.differentiated import loss_expression
 
 if TYPE_CHECKING:
     from crosscast_migrate.models.tables import ModelReading
+    from crosscast_reading.pysource.names.containers import Place
     from crosscast_reading.pysource.programs.module import Module
     from crosscast_reading.pysource.programs.program import Program
     from crosscast_reading.trainstep.events import Event, TrainingStep
@@ -297,10 +299,7 @@ def _is_usual(loss: Found) -> bool:
 def number_of(node: ast.expr, module: Module) -> float | None:
     """Return the number that an expression certainly is."""
     value = evaluate(node, module)
-    content = value.value if isinstance(value, Known) else None
-    if isinstance(content, bool) or not isinstance(content, int | float):
-        return None
-    return float(content)
+    return float(value.value) if isinstance(value, Known) and is_number(value.value) else None
 
 
 def _value_of(node: ast.Name, module: Module) -> Place | None:

@@ -105,6 +105,18 @@ class RowNames:
             raise ForeignError(reason)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Labels:
+    """What the new script does to the labels of the rows."""
+
+    ignored: int | None
+    """The class that does not count."""
+    column_of: str
+    """The framework that takes a class in a column of its own for that class; empty for others."""
+    as_column: bool
+    """Whether a number of a row becomes a column of its own."""
+
+
 def carried_rows(
     program: Program,
     steps: Sequence[TrainingStep],
@@ -138,40 +150,26 @@ def carried_rows(
     train = feeds.train
     if train is None:
         return CarriedRows(reason=UNSEEN, undone=undone)
-    column_of = tables.title if tables and tables.script.class_columns and classes else ""
+    labels = _Labels(
+        ignored=int(ignored) if classes and ignored is not None else None,
+        column_of=tables.title if tables and tables.script.class_columns and classes else "",
+        as_column=single and reading is not None and bool(reading.pairs_columns),
+    )
     try:
         if train.reason:
             raise ForeignError(train.reason, train.place)
         names.check()
-        number = int(ignored) if classes and ignored is not None else None
-        rows = _written(
-            train,
-            feeds.other,
-            names,
-            ignored=number,
-            column_of=column_of,
-            as_column=single and reading is not None and bool(reading.pairs_columns),
-        )
-        return replace(rows, undone=(*undone, *rows.undone))
+        rows = _written(train, feeds.other, names, labels)
+        return replace(rows, undone=(*undone, *train.arrays.undone))
     except ForeignError as error:
         place = error.span or train.place
         return CarriedRows(reason=error.reason, place=place, shuffle=train.shuffle, undone=undone)
 
 
-def _written(
-    train: Feed,
-    other: Feed | None,
-    names: RowNames,
-    *,
-    ignored: int | None,
-    column_of: str,
-    as_column: bool,
-) -> CarriedRows:
+def _written(train: Feed, other: Feed | None, names: RowNames, labels: _Labels) -> CarriedRows:
     dataset = class_of(train.dataset)
     if dataset is None:
-        return _of_arrays(
-            train, other, names, ignored=ignored, column_of=column_of, as_column=as_column
-        )
+        return _of_arrays(train, other, names, labels)
     node, module, scope = dataset
     assert isinstance(scope.node, ast.ClassDef)
     by_place = _are_tuples(scope, names.all)
@@ -198,9 +196,7 @@ def _written(
     return _file(
         train,
         notes,
-        ignored=ignored,
-        column_of=column_of,
-        as_column=as_column,
+        labels,
         imports=code.imports,
         names=names.all,
         definitions=code.definitions,
@@ -211,41 +207,34 @@ def _written(
     )
 
 
-def _file(
-    train: Feed, notes: Iterable[str], *, ignored: int | None, **values: object
-) -> CarriedRows:
-    """Return the file with the rows of a loader. `ignored`: the class that does not count."""
-    text = written_text("own_rows.py.j2", ignored=ignored, **values)
+def _file(train: Feed, notes: Iterable[str], labels: _Labels, **values: object) -> CarriedRows:
+    """Return the file with the rows of a loader."""
+    text = written_text(
+        "own_rows.py.j2",
+        ignored=labels.ignored,
+        column_of=labels.column_of,
+        as_column=labels.as_column,
+        **values,
+    )
     ast.parse(text)
     return CarriedRows(
         text=text,
         place=train.place,
         shuffle=train.shuffle,
         notes=tuple(notes),
-        ignores=ignored is not None,
+        ignores=labels.ignored is not None,
     )
 
 
-def _of_arrays(
-    train: Feed,
-    other: Feed | None,
-    names: RowNames,
-    *,
-    ignored: int | None,
-    column_of: str,
-    as_column: bool,
-) -> CarriedRows:
+def _of_arrays(train: Feed, other: Feed | None, names: RowNames, labels: _Labels) -> CarriedRows:
     """Return the rows that are some arrays."""
     arrays = _ordered(train, names)
-    notes = [] if other is not None and other.columns else [_NO_OTHER]
+    notes = [] if other is not None and other.arrays.columns else [_NO_OTHER]
     evaluated = _ordered(other, names) if other is not None and not notes else arrays
-    pipeline = train.pipeline
-    rows = _file(
+    return _file(
         train,
-        [*notes, *(pipeline.notes if pipeline is not None else ())],
-        ignored=ignored,
-        column_of=column_of,
-        as_column=as_column,
+        [*notes, *train.arrays.notes],
+        labels,
         imports=("import numpy as np",),
         names=names.all,
         definitions=(
@@ -260,12 +249,11 @@ def _of_arrays(
             ("eval_rows", "ArrayRows(eval_arrays())"),
         ],
     )
-    return replace(rows, undone=pipeline.undone if pipeline is not None else ())
 
 
 def _ordered(feed: Feed, names: RowNames) -> list[str]:
     """Return the arrays in the order of the names of a row."""
-    arrays = feed.texts()
+    arrays = feed.arrays.texts()
     if len(arrays) != len(names.all):
         wanted = ", ".join(names.all)
         raise ForeignError(f"a row has {len(arrays)} arrays, not {wanted}", feed.place)

@@ -12,9 +12,11 @@ from crosscast_migrate.array_rows import SIGNS, Columns, array_text, cast_of, co
 from crosscast_migrate.changed_values import only_source
 from crosscast_migrate.copied_code import ForeignError
 from crosscast_migrate.models.installed import scripts
+from crosscast_migrate.models.uses import functions_of
 from crosscast_reading.pysource.names.containers import chase, ends_of
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known
+from crosscast_reading.readers.python.fact_writer import is_number
 from crosscast_reading.readers.python.library_calls import canonical
 
 if TYPE_CHECKING:
@@ -28,8 +30,10 @@ _PARTIAL = (
     "{text} draws from a part of the rows at a time; the new script draws from all of them, unless "
     "the part is as large"
 )
-_OVER = "{text} stands before the batches, of which one reaches over the end of an epoch: those of "
-_OVER += "the new script do not"
+_OVER = (
+    "{text} stands before the batches, of which one reaches over the end of an epoch: those of "
+    "the new script do not"
+)
 _KEPT = "{text} has the same order in every epoch; the new script has another in each"
 
 
@@ -50,16 +54,16 @@ class Pipeline:
     notes: tuple[str, ...] = ()
     undone: tuple[str, ...] = ()
 
-    def texts(self, columns: Columns) -> list[tuple[str, str]]:
-        """Return arrays as expressions of NumPy, each with its name.
+    def texts(self) -> list[tuple[str, str]]:
+        """Return the arrays as expressions of NumPy, each with its name, which may be empty.
 
         Raises:
             ForeignError: one, or what is done to it, needs more than NumPy.
         """
-        texts = [array_text(each.node, each.module) for each in columns]
+        texts = [array_text(each.node, each.module) for each in self.columns]
         for function, module in self.maps:
             texts = _mapped(function, module, texts)
-        return [(column.key, text) for column, text in zip(columns, texts, strict=True)]
+        return [(column.key, text) for column, text in zip(self.columns, texts, strict=True)]
 
 
 def pipeline_of(node: ast.expr, module: Module) -> Pipeline | None:
@@ -133,7 +137,7 @@ def _after(inner: Pipeline, call: Call, reading: PipelineReading) -> Pipeline:
     if word == reading.repeats:
         return inner if inner.is_batched else replace(inner, repeats=shown)
     if word == reading.maps and first is not None:
-        functions = list(_functions(first, call.module))
+        functions = [*dict.fromkeys(functions_of(call.module.program, first, call.module))]
         if len(functions) == 1 and len(inner.columns) == inner.parts:
             return replace(inner, maps=(*inner.maps, functions[0]))
     raise ForeignError(f"the rows need {shown}", call.module.span(call.node))
@@ -151,18 +155,6 @@ def _counts_rows(node: ast.expr, module: Module, pipeline: Pipeline) -> bool:
             values = [each for each in chase(node, module) if each[0] is not node]
             return len(values) == 1 and _counts_rows(*values[0], pipeline)
     return False
-
-
-def _functions(node: ast.expr, module: Module) -> list[tuple[Function | ast.Lambda, Module]]:
-    functions: list[tuple[Function | ast.Lambda, Module]] = []
-    for expression, where in chase(node, module):
-        if isinstance(expression, ast.Lambda):
-            functions.append((expression, where))
-        elif isinstance(expression, ast.Name | ast.Attribute):
-            function = where.program.function_named(where.resolve(expression))
-            if function is not None:
-                functions.append((function[1], function[0]))
-    return list(dict.fromkeys(functions))
 
 
 def _mapped(function: Function | ast.Lambda, module: Module, texts: list[str]) -> list[str]:
@@ -212,8 +204,7 @@ def _numbers(node: ast.expr, module: Module, known: Mapping[str, str]) -> str:
 def _number(node: ast.expr, module: Module) -> str:
     """Return a number as text; empty for anything else."""
     value = evaluate(node, module)
-    content = value.value if isinstance(value, Known) else None
-    return py_literal(content) if isinstance(content, int | float) else ""
+    return py_literal(value.value) if isinstance(value, Known) and is_number(value.value) else ""
 
 
 def _foreign(node: ast.AST, module: Module) -> ForeignError:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from crosscast_migrate.array_rows import Columns, array_nodes, columns_of
+from crosscast_migrate.array_rows import array_nodes, columns_of
 from crosscast_migrate.batch_loops import module_of
+from crosscast_migrate.changed_values import only_source
 from crosscast_migrate.copied_code import ForeignError
 from crosscast_migrate.fit_methods import fits_of
 from crosscast_migrate.models.installed import scripts
 from crosscast_migrate.pipelines import SEVERAL, Pipeline, pipeline_of
-from crosscast_reading.pysource.names.containers import chase, ends_of
+from crosscast_reading.pysource.names.containers import (
+    Place,
+    chase,
+    definitions,
+    ends_of,
+    sources_of,
+)
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known
 
@@ -26,7 +33,6 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.scopes import Scope
     from crosscast_reading.trainstep.events import TrainingStep
 
-Place = tuple[ast.expr, "Module"]
 _AROUND = frozenset({"enumerate", "tqdm", "iter", "prefetch", "prepare", "MpDeviceLoader"})
 UNSEEN = "the class of the rows is not seen"
 
@@ -39,10 +45,8 @@ class Feed:
     """What makes batches of them."""
     dataset: Place | None = None
     """An object of a class of rows of the program."""
-    columns: Columns = ()
-    """Arrays, where the rows are nothing else."""
-    pipeline: Pipeline | None = None
-    """What is done to the arrays."""
+    arrays: Pipeline = field(default_factory=Pipeline)
+    """Arrays and what is done to them, where the rows are nothing else."""
     shuffle: bool | None = None
     reason: str = ""
     """Why the rows are not carried; empty if they may be."""
@@ -53,15 +57,6 @@ class Feed:
     def place(self) -> Span:
         """Where the rows, or what keeps them from being carried, are."""
         return self.call.module.span(self.at or self.call.node)
-
-    def texts(self) -> list[tuple[str, str]]:
-        """Return the arrays as expressions of NumPy, each with its name, which may be empty.
-
-        Raises:
-            ForeignError: one is made of something else than files and functions of NumPy.
-        """
-        pipeline = self.pipeline or Pipeline()
-        return pipeline.texts(self.columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,29 +82,38 @@ def feeds_of(program: Program, steps: Sequence[TrainingStep]) -> Feeds:
     used = [feed for feed in loaders if feed.call in calls]
     if used:
         others = [feed for feed in loaders if feed.call not in calls]
-        return Feeds(train=used[0], other=others[0] if len(others) == 1 else None)
+        is_chosen = any(_is_chosen(*place, used) for place in places)
+        first = replace(used[0], reason=SEVERAL) if is_chosen else used[0]
+        return Feeds(train=first, other=others[0] if len(others) == 1 else None)
     pipelines = (_pipeline_in(*place) for place in places)
     train = next((feed for feed in pipelines if feed is not None), None)
     if train is None:
         unseen = [call for call in calls if call in all_loaders]
-        train = replace(_of_loader(unseen[0]), reason=UNSEEN) if unseen else None
+        train = _unseen(_of_loader(unseen[0])) if unseen else None
     return Feeds(train=train)
 
 
 def class_of(place: Place | None) -> tuple[ast.Call, Module, Scope] | None:
-    """Return the call that creates rows, and their class in the program."""
-    for expression, where in chase(*place) if place is not None else ():
-        if isinstance(expression, ast.Call):
-            for name in where.call(expression).names:
-                scope = where.program.class_named(name)
-                if scope is not None and "__getitem__" in scope.bindings:
-                    return expression, where, scope
+    """Return the one call that creates rows, and their class in the program."""
+    source = only_source(*place) if place is not None else None
+    if source is not None and isinstance(source[0], ast.Call):
+        call = source[1].call(source[0])
+        for name in call.names:
+            scope = call.module.program.class_named(name)
+            if scope is not None and "__getitem__" in scope.bindings:
+                return call.node, call.module, scope
     return None
 
 
 def _is_seen(feed: Feed) -> bool:
     """Whether the rows of a loader are of a class of the program, or arrays."""
-    return class_of(feed.dataset) is not None or bool(feed.columns)
+    return class_of(feed.dataset) is not None or bool(feed.arrays.columns)
+
+
+def _unseen(feed: Feed) -> Feed:
+    """Return the rows of a loader that are not of one class."""
+    is_one = feed.dataset is None or _is_certain(*feed.dataset)
+    return replace(feed, reason=UNSEEN if is_one else SEVERAL)
 
 
 def _of_loader(call: Call) -> Feed:
@@ -119,7 +123,7 @@ def _of_loader(call: Call) -> Feed:
     return Feed(
         call=call,
         dataset=dataset,
-        columns=array_nodes(*dataset) if dataset is not None else (),
+        arrays=Pipeline(columns=array_nodes(*dataset) if dataset is not None else ()),
         shuffle=_shuffle(call),
         reason="the loader has a function of its own that makes its batches" if own else "",
     )
@@ -153,6 +157,23 @@ def _calls(node: ast.expr, module: Module) -> Iterator[Call]:
             yield from _calls(expression.func, where)  # Paddle's `loader()`
 
 
+def _is_chosen(node: ast.expr, module: Module, loaders: Sequence[Feed]) -> bool:
+    """Whether a name on the way to the loaders of a loop has one of several with other rows.
+
+    A parameter may have several: a function that also evaluates is given those of both.
+    """
+    names = ((here, where) for here, where in chase(node, module) if isinstance(here, ast.Name))
+    for name, where in names:
+        assigned = [
+            each for b in definitions(name, where) if b.kind == "assign" for each in sources_of(b)
+        ]
+        calls = [call for place in assigned for call in _calls(*place)]
+        held = [feed.dataset for feed in loaders if feed.call in calls and feed.dataset is not None]
+        if len({source[0] for place in held if (source := only_source(*place)) is not None}) > 1:
+            return True
+    return False
+
+
 def _pipeline_in(node: ast.expr, module: Module) -> Feed | None:
     """Return the pipeline that an expression is, or that it goes through."""
     feeds = (_of_pipeline(call) for call in _calls(node, module))
@@ -180,9 +201,7 @@ def _of_pipeline(call: Call) -> Feed | None:
         return Feed(call=call, reason=error.reason)
     if pipeline is None:
         return None
-    shuffle = pipeline.buffer is not None
-    columns = pipeline.columns
-    return Feed(call=call, columns=columns, pipeline=pipeline, shuffle=shuffle)
+    return Feed(call=call, arrays=pipeline, shuffle=pipeline.buffer is not None)
 
 
 def _of_fits(fits: Sequence[Fit]) -> Feeds:
@@ -227,20 +246,21 @@ def _fed(fit: Fit, nodes: Sequence[ast.expr]) -> Feed | None:
         if (feed := _pipeline_in(first, module)) is not None:
             return _of_one(fit, feed)
     place = (first, module)
-    columns = array_nodes(*place)
+    dataset, columns = None, array_nodes(*place)
     if class_of(place) is not None or columns:
-        return Feed(call=fit.call, dataset=place, columns=columns, shuffle=_order(fit))
-    if not rest:
+        dataset = place
+    elif not rest:
         return None
-    columns = tuple(each for node in nodes for each in columns_of(node, module))
-    return Feed(call=fit.call, columns=columns, shuffle=_order(fit))
+    else:
+        columns = tuple(each for node in nodes for each in columns_of(node, module))
+    arrays = Pipeline(columns=columns)
+    return Feed(call=fit.call, dataset=dataset, arrays=arrays, shuffle=_order(fit))
 
 
 def _of_one(fit: Fit, feed: Feed) -> Feed:
     """Return a pipeline that `fit` gets, which must have inputs and labels and nothing else."""
-    pipeline = feed.pipeline
-    if pipeline is not None and pipeline.parts != 2 and not feed.reason:
-        weights = pipeline.parts == 3
+    if feed.arrays.parts != 2 and not feed.reason:
+        weights = feed.arrays.parts == 3
         what = "weights of its rows" if weights else "no pair of inputs and labels"
         return replace(feed, reason=f"the data set of {fit.methods.fits} has {what}")
     return feed

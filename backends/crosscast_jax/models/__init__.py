@@ -8,14 +8,14 @@ from crosscast_jax.models.sequences import ATTENDS
 from crosscast_jax.models.writing import WRITING
 from crosscast_migrate.models.tables import ModelReading, ModelTables, ScriptReading
 
-ROW_LOSSES = {
+_ROW_LOSSES = {
     "softmax_cross_entropy_with_integer_labels": ("cross_entropy", 1.0),
     "sigmoid_binary_cross_entropy": ("binary_cross_entropy", 1.0),
     "squared_error": ("mse", 1.0),
     "l2_loss": ("mse", 0.5),
     "huber_loss": ("smooth_l1", 1.0),
 }
-"""Losses of optax, which are those of rows or numbers, and what they are times."""
+"""Losses of optax, one for every row or number: the kind, and by what that is multiplied."""
 MODELS = ModelTables(
     backend="jax",
     title="Flax NNX",
@@ -40,7 +40,7 @@ MODELS = ModelTables(
         row_losses={
             f"{package}.{name}": row
             for package in ("optax", "optax.losses")
-            for name, row in ROW_LOSSES.items()
+            for name, row in _ROW_LOSSES.items()
         },
         differences={"jax.numpy.square": "mse", "jax.numpy.abs": "l1"},
         differentiates=frozenset(

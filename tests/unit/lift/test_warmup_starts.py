@@ -75,13 +75,18 @@ def from_text(text: str) -> Lifted:
     return lift(analyse(together([Source("train.py", text)])))
 
 
-def rises(first: float, steps: int, step: int) -> float:
-    return first + (1e-3 - first) * min(1.0, step / steps)
+def rises(first: float, steps: int) -> Callable[[int], float]:
+    return lambda step: first + (1e-3 - first) * min(1.0, step / steps)
 
 
 def cosine(step: int, begin: int, total: int, end: float = 0.0) -> float:
     progress = min(1.0, (step - begin) / (total - begin))
     return end + (1e-3 - end) * 0.5 * (1 + math.cos(math.pi * progress))
+
+
+def rises_and_falls(first: float, last: float = 0.0) -> Callable[[int], float]:
+    """Return rates that rise for 10 steps and fall until step 100."""
+    return lambda step: rises(first, 10)(step) if step < 10 else cosine(step, 10, 100, last)
 
 
 NANO = (
@@ -112,12 +117,12 @@ SAID: dict[str, tuple[str, Callable[[int], float], int]] = {
     ),
     "LinearLR": (
         by_class("sched = LinearLR(opt, start_factor=0.1, total_iters=WARMUP)"),
-        lambda step: rises(1e-4, 10, step),
+        rises(1e-4, 10),
         40,
     ),
     "LinearLR by its defaults": (
         by_class("sched = LinearLR(opt)"),
-        lambda step: rises(1e-3 / 3, 5, step),
+        rises(1e-3 / 3, 5),
         40,
     ),
     "LinearLR before a fall": (
@@ -126,22 +131,22 @@ SAID: dict[str, tuple[str, Callable[[int], float], int]] = {
             "fall = CosineAnnealingLR(opt, 90)\n"
             "sched = SequentialLR(opt, [warm, fall], milestones=[10])"
         ),
-        lambda step: rises(1e-4, 10, step) if step < 10 else cosine(step, 10, 100),
+        rises_and_falls(1e-4),
         100,
     ),
     "a sum that is 1 but for its digits": (
         by_class("sched = LambdaLR(opt, lambda it: 0.1 + 0.9 * min(1, it / WARMUP))"),
-        lambda step: rises(1e-4, 10, step),
+        rises(1e-4, 10),
         40,
     ),
     "LinearWarmup": (
         PADDLE.format(arguments="1e-3, warmup_steps=10, start_lr=1e-5, end_lr=1e-3"),
-        lambda step: rises(1e-5, 10, step),
+        rises(1e-5, 10),
         40,
     ),
     "optax with its warm-up": (
         JAX.format(rate="optax.warmup_cosine_decay_schedule(1e-5, 1e-3, 10, 100, 1e-4)"),
-        lambda step: rises(1e-5, 10, step) if step < 10 else cosine(step, 10, 100, 1e-4),
+        rises_and_falls(1e-5, 1e-4),
         120,
     ),
     "optax of two parts": (
@@ -149,17 +154,17 @@ SAID: dict[str, tuple[str, Callable[[int], float], int]] = {
             rate="optax.join_schedules([optax.linear_schedule(1e-5, 1e-3, 10), "
             "optax.constant_schedule(1e-3)], [10])"
         ),
-        lambda step: rises(1e-5, 10, step),
+        rises(1e-5, 10),
         40,
     ),
     "a line of optax": (
         JAX.format(rate="optax.linear_schedule(1e-5, 1e-3, 10)"),
-        lambda step: rises(1e-5, 10, step),
+        rises(1e-5, 10),
         40,
     ),
     "Keras": (
         KERAS.format(arguments="1e-5, 90, warmup_target=1e-3, warmup_steps=10"),
-        lambda step: rises(1e-5, 10, step),
+        rises(1e-5, 10),
         10,
     ),
 }

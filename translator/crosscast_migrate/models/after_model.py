@@ -92,9 +92,9 @@ def outputs_taken(
     Raises:
         UnreadableError: one is no operation of the tables on an output.
     """
-    frame = Variables(module)
     if call is None:
         return machine.graph.apply("values", _outputs(machine, returned, taken), {})
+    frame = Variables(module)
     statement = module.statement_of(call)
     if isinstance(statement, ast.Assign) and statement.value is call:
         for target in statement.targets:

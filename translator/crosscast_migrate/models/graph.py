@@ -201,9 +201,7 @@ class Graph:
     ) -> Tensor:
         """Add a step of values whose second axis the source has first."""
         ranks = {len(shape) for t in inputs if t.is_turned and (shape := self.shape(t)) is not None}
-        rank = max(
-            ranks, default=3
-        )  # of steps, rows and their numbers, where nothing else is known
+        rank = max(ranks, default=3)  # steps, rows and their numbers, if nothing else is known
         plain = [self._unturned(tensor, rank) for tensor in inputs]
         axis = settings.get("axis")
         last = kind in ("softmax", "log_softmax", "concat") and axis in (-1, 2)

@@ -33,9 +33,9 @@ from crosscast_migrate.models.objects import (
 from crosscast_migrate.models.pruning import pruned
 from crosscast_migrate.models.scripts import run_before
 from crosscast_migrate.models.tables import ModelReading, ModelTables
-from crosscast_migrate.models.uses import Place, Use, uses_of
+from crosscast_migrate.models.uses import Use, uses_of
 from crosscast_reading.pysource.machine.frames import Variables
-from crosscast_reading.pysource.names.containers import chase
+from crosscast_reading.pysource.names.containers import Place, chase
 
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast_reading.pysource.names.containers import chase
+from crosscast_reading.pysource.names.containers import Place, chase
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.pysource.values.value import Known
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.program import Program
     from crosscast_reading.trainstep.events import TrainingStep
 
-Place = tuple[ast.expr, "Module"]
 _DEEPEST = 4
 """Functions of the program that a model is handed on through."""
 
@@ -128,10 +127,15 @@ def functions_of(
     for expression, where in chase(node, module):
         if isinstance(expression, ast.Lambda):
             yield expression, where
-        elif isinstance(expression, ast.Name):
-            function = program.function_named(where.resolve(expression))
-            if function is not None:
-                yield function[1], function[0]
+        elif isinstance(expression, ast.Name | ast.Attribute):
+            found = program.function_named(where.resolve(expression))
+            if found is not None and not _is_method(*found):
+                yield found[1], found[0]
+
+
+def _is_method(module: Module, function: Function) -> bool:
+    """Whether a function has a parameter that no call gives it."""
+    return isinstance(module.parent(function), ast.ClassDef)
 
 
 def _calls(

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from crosscast_reading.facts.fact import Fact
 from crosscast_reading.pysource.libraries.roles import has_role
+from crosscast_reading.pysource.names.containers import ends_of
 from crosscast_reading.readers.python.fact_writer import FactWriter, content, place_of
-from crosscast_reading.readers.python.library_calls import calls_of
+from crosscast_reading.readers.python.library_calls import calls_of, canonical
 from crosscast_reading.readers.python.shuffling import tell_of_loader
 from crosscast_reading.trainstep.steps.search import training_steps
 
@@ -47,7 +48,7 @@ def _cut(program: Program) -> str | None:
 def _batch(writer: FactWriter, program: Program) -> None:
     """Record the batch size of the first loader that is not for evaluation."""
     loaders = list(_loaders(program))
-    if not loaders:
+    if not loaders or _may_be_left_out(loaders[0], program):
         return
     call = loaders[0]
     if (cut := _cut(program)) is not None:
@@ -60,6 +61,18 @@ def _batch(writer: FactWriter, program: Program) -> None:
         _last(writer, call)
     else:
         writer.unknown("batch.drop_last", "loaders differ", *map(place_of, loaders))
+
+
+def _may_be_left_out(loader: Call, program: Program) -> bool:
+    """Whether a library trains with what may be a loader or something else."""
+    fits = (call for call in program.calls() if any(_fits(name) for name in call.names))
+    given = ((node, call.module) for call in fits for node in call.bound().values())
+    several = ({end for end, _ in ends_of(*place)} for place in given)
+    return any(loader.node in ends and len(ends) > 1 for ends in several)
+
+
+def _fits(name: str) -> bool:
+    return has_role(canonical(name), "fits")
 
 
 def _kept(loader: Call) -> str:
