@@ -43,7 +43,7 @@ def places(found: Built, kind: str) -> dict[tuple[str, int], str]:
 
 @pytest.mark.tensorflow
 def test_keras(tmp_path: Path) -> None:
-    found = built(tmp_path, "tensorflow", built_programs.KERAS)
+    found = built(tmp_path, "tensorflow", built_programs.programs_of("tensorflow"))
     steps, untested = places(found, "steps"), places(found, "not_tested")
     optimizers_part = "the optimizer's part of a step"
     assert steps["used_optimizer.py", 13] == optimizers_part
@@ -59,7 +59,7 @@ def test_keras(tmp_path: Path) -> None:
 
 @pytest.mark.torch
 def test_pytorch(tmp_path: Path) -> None:
-    found = built(tmp_path, "torch", built_programs.PYTORCH)
+    found = built(tmp_path, "torch", built_programs.programs_of("torch"))
     assert places(found, "steps")["right.py", 34] == "a step"
     assert places(found, "models") == {("right.py", 40): "Net", ("no_gradients.py", 4): "Linear"}
     assert ("no_gradients.py", 11) not in places(found, "steps")
@@ -71,7 +71,7 @@ def test_pytorch(tmp_path: Path) -> None:
 
 @pytest.mark.paddle
 def test_paddle(tmp_path: Path) -> None:
-    found = built(tmp_path, "paddle", built_programs.PADDLE)
+    found = built(tmp_path, "paddle", built_programs.programs_of("paddle"))
     steps = places(found, "steps")
     assert steps == {("right.py", 13): "a step", ("static.py", 9): "the graph of a step"}
     assert places(found, "models") == {("right.py", 7): "Sequential"}

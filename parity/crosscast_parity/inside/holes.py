@@ -201,7 +201,7 @@ class Holes:
 
 
 def _bound(node: ast.stmt, scope: _Scope) -> list[ast.expr]:
-    """Return what a statement binds, and the containers of its own scope that it fills."""
+    """Return the targets of a statement, and the containers of its own scope that it fills."""
     filled = {name for name, method in calls_of(node) if method in _FILLING} | indexed_of(node)
     return bound_of(node, filled & scope.names)
 

@@ -128,9 +128,9 @@ def functions_of(
         if isinstance(expression, ast.Lambda):
             yield expression, where
         elif isinstance(expression, ast.Name | ast.Attribute):
-            found = program.function_named(where.resolve(expression))
-            if found is not None and not _is_method(*found):
-                yield found[1], found[0]
+            named = program.function_named(where.resolve(expression))
+            if named is not None and not _is_method(*named):
+                yield named[1], named[0]
 
 
 def _is_method(module: Module, function: Function) -> bool:
